@@ -35,7 +35,7 @@ struct StateChanged {
 };
 
 /// The mailbox of the agent is held, or released: by Agent::interrupt() with QueueAction::hold, and
-/// Agent::release_queue().
+/// Agent::release_queue(). A restart that holds it reports that in AgentRestored.
 struct QueueHeld {
   Agent agent;        ///< the agent
   bool held = false;  ///< true: no message begins a turn until the release

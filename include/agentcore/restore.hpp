@@ -49,9 +49,11 @@ enum class InterruptedTurns : std::uint8_t {
   /// It ends as interrupted, unless it waited only for people: for approvals, or for answers to questions of
   /// tools with ToolReplay::safe, such as make_ask_human_tool(). Such a turn goes on waiting.
   ///
-  /// No agent begins work by itself: the mailbox of each agent for which messages wait is held, as by
-  /// QueueAction::hold, until Agent::release_queue(). So a stop that had not reached the store when
-  /// the process ended is not undone by a message that waited.
+  /// No agent begins work by itself: each agent for which messages wait holds its mailbox, as with
+  /// QueueAction::hold, until Agent::release_queue(), also when the mailbox is empty by then
+  /// (AgentRestored::held_by_restart). So a stop that had not reached the store when the process ended is not
+  /// undone by a message that waited. What a turn that waits for people does when it is answered, or when its
+  /// question times out, is not held.
   end,
   /// It goes on where it was. A model call that was open is made again. A tool call whose result is in the
   /// store is not made again, and one that had not begun begins. One that may have begun is made again if its
@@ -77,8 +79,9 @@ struct RestoreOptions {
   CodeRegistry code = {};
   /// Runs the commits, one at a time. While one runs, changes are collected for the next. Null: the loop
   /// thread runs them at the end of a poll, which takes as long as the store does; with StoreSync::disk, as
-  /// long as the disk does. Reads are on the loop thread in any case: the first use of a conversation after a
-  /// restart waits for a commit that runs. No verb and no gate waits for the store.
+  /// long as the disk does. No verb, no stop and no turn makes the loop wait for a commit that runs: an agent
+  /// whose conversation is still to be read begins its turn after the commit. Functions that return a
+  /// conversation, such as Agent::conversation(), wait for it if they are the first to use it.
   Ref<Executor> executor = {};
   /// Called on the loop thread when a commit has failed. It may call anything, and may destroy the tree.
   /// Empty: `retry`. Each failure is also logged.
@@ -91,8 +94,10 @@ struct RestoreReport {
   std::size_t messages = 0;           ///< Messages that wait in their mailboxes.
   std::size_t interrupted_turns = 0;  ///< Turns that were in progress, and are interrupted.
   std::size_t continued_turns = 0;    ///< Turns that were in progress, and go on.
-  std::size_t deleted = 0;            ///< Agents whose delete had begun, and is finished now.
-  /// The ids of these, as Agent::id() was. There is no AgentDeleted for them.
+  /// Agents that are gone: those whose delete had begun, and those of one tool call (make_agent_tool()).
+  std::size_t deleted = 0;
+  /// The ids of these, as Agent::id() returned them in a process where this tree had the same place among the
+  /// trees of its Runtime. There is no AgentDeleted for them.
   std::vector<std::string> deleted_ids = {};
   std::size_t unbound = 0;  ///< Agents that are stopped because code of theirs was not found.
 };

@@ -103,9 +103,9 @@ class AGENTCORE_API Store {
   /// Makes all changes of the batch, or none. May block, e.g. for a disk.
   ///
   /// Errors: `invalid_config` (a field of a key is larger than RecordKey::max), `out_of_memory`, and the
-  /// `store_...` codes of Errc. After an error the store can be used, and is as it was before the call:
-  /// commit the batch again when the cause is gone. If the flush to the disk failed and the process ends
-  /// then, the batch may be there when the store is opened again, as a whole.
+  /// `store_...` codes of Errc. After an error the store can be used, and has what it had before the call:
+  /// commit the batch again when the cause is gone. Only if the flush to the disk has failed, and the process
+  /// ends then, may the whole batch be there when the store is opened again.
   virtual Result<void> commit(const StoreBatch& batch, StoreSync sync) = 0;
 
   /// Calls `visit` with each record from `first` to `last`, both included, in the order of the keys. An

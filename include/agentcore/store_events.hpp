@@ -19,8 +19,10 @@ enum class RestoredTurn : std::uint8_t {
   /// It has ended: its question is marked (ChatMessage::interruption). Its questions to people are closed:
   /// QuestionClosed with `cancelled` follows for each.
   interrupted,
-  /// It goes on: see RestoreOptions::turns. It keeps its number, so there is no second TurnStarted. Its
-  /// questions to people are open again, with their ids; QuestionAsked follows for each.
+  /// It goes on: see RestoreOptions::turns. It keeps its number, so there is no second TurnStarted. Each
+  /// question to people that is asked again is open, with its id; QuestionAsked follows. A question that is
+  /// not asked again, e.g. because a policy has changed, is closed without an event; with
+  /// InterruptedTurns::end its turn then ends as interrupted, within restore().
   continues
 };
 /// The name of the enumerator.
@@ -39,8 +41,12 @@ struct AgentRestored {
   Agent agent;                          ///< the agent
   AgentState state = AgentState::idle;  ///< its state now
   std::size_t messages = 0;             ///< the messages that wait in its mailbox
-  /// The mailbox is held: no message begins a turn until Agent::release_queue() (InterruptedTurns::end).
+  /// The mailbox is held, by the agent or by an ancestor: no message begins a turn until
+  /// Agent::release_queue().
   bool queue_held = false;
+  /// The agent holds its mailbox because of a restart (InterruptedTurns::end), and not because of a verb. It
+  /// stays so over further restarts, until Agent::release_queue().
+  bool held_by_restart = false;
   RestoredTurn fate = RestoredTurn::none;  ///< what became of the turn that was in progress
   std::uint64_t turn = 0;                  ///< the number of that turn; 0: none was in progress
   MessageId message = {};                  ///< the message with which that turn began
@@ -57,7 +63,7 @@ struct AgentRestored {
 
 /// A stop or a delete has reached the store: it is in force after a restart, too, unless it was resumed
 /// since. One for each call of stop(), terminate() or stop_all() that had an effect; for each child with
-/// StopOptions::descendants_only. None for a stop that was resumed before the store had it. It may come
+/// StopOptions::descendants_only. None for a stop that was resumed before its commit was made. It may come
 /// before or after the agent has settled.
 struct StopPersisted {
   Agent agent;                ///< The agent on which the verb was called; empty for stop_all().

@@ -136,6 +136,7 @@ std::string to_json(const AgentRecord& record) {
   text.put_enum("cause", record.cause, StopCause::user);
   text.put("paused", record.paused);
   text.put("held", record.held);
+  text.put("held_by_restart", record.held_by_restart);
   text.put("holds_below", record.holds_below);
   text.put("turns", record.turns);
   text.put("tool_turns", record.tool_turns);
@@ -171,6 +172,7 @@ AgentRecord read_agent(std::string_view text) {
   get_enum(object, "cause", record.cause, StopCause::lease);
   get(object, "paused", record.paused);
   get(object, "held", record.held);
+  get(object, "held_by_restart", record.held_by_restart);
   get(object, "holds_below", record.holds_below);
   get(object, "turns", record.turns);
   get(object, "tool_turns", record.tool_turns);

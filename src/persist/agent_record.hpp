@@ -59,6 +59,7 @@ struct AgentRecord {
   StopCause cause = StopCause::user;
   bool paused = false;
   bool held = false;
+  bool held_by_restart = false;  // and not by a verb
   bool holds_below = false;
 
   std::uint64_t turns = 0;           // begun so far

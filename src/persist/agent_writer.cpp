@@ -36,7 +36,9 @@ void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
   acknowledge_turn(batch, node, agent, before);
   write_grants(changes, node, agent);
   write_intents(batch, node, agent);
-  changes.put(key_of(Kind::agent, agent.key), to_json(record_of(node, agent)));
+  const AgentRecord record = record_of(node, agent);
+  changes.put(key_of(Kind::agent, agent.key), to_json(record));
+  agent.is_open_in_store = record.gate == core::Gate::open && record.grade == core::Grade::none;
   generation_ = std::max<std::uint64_t>(generation_, core::generation_of(node.id()));
   agent.mail_changed = agent.mail_edited = agent.grants_changed = agent.all_changed = false;
 }
@@ -116,6 +118,7 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
   record.cause = node.settling.cause;
   record.paused = packed.is_paused();
   record.held = packed.is_held();
+  record.held_by_restart = record.held && agent.held_by_restart;
   record.holds_below = record.held && node.extends_below(core::Node::hold_below);
   record.turns = node.turns;
   record.history = agent.history;

@@ -84,6 +84,7 @@ void Persistence::end_poll() {
   if (!has_end_work() || tree_.hub.closed()) return;
   const core::TreeLifetime::LoopEntry entry(tree_.lifetime);
   if (commit_ && !failed_) on_committed();
+  if (std::exchange(readers_first_, false)) return;
   if (tree_.hub.closed() || !has_end_work()) return;
   if (!begin()) return;
   if (options_.executor) return submit();
@@ -147,20 +148,24 @@ void Persistence::close() noexcept {
   detached_ = true;
 }
 
-// The commit has ended: reports it, or keeps it for the next attempt.
+// The commit has ended: reports it, or keeps it for the next attempt. Agents that wait for its end, to read,
+// do that in the next poll.
 void Persistence::on_committed() noexcept {
-  if (!commit_->result()) {
+  if (commit_->result()) {
+    commit_ = nullptr;
+    failures_ = 0;
+    const std::vector<Acknowledgement> acknowledgements = std::exchange(acknowledgements_, {});
+    for (const Acknowledgement& one : acknowledgements)
+      if (!closing_ && !tree_.hub.closed()) report(one);
+  } else {
     failed_ = true;
     Error error;  // a copy: a callback may begin the next attempt
     tree_.engine.guarded("a store", [&] { error = commit_->result().error(); });
     if (!closing_) on_failure(error);
-    return;
   }
-  commit_ = nullptr;
-  failures_ = 0;
-  const std::vector<Acknowledgement> acknowledgements = std::exchange(acknowledgements_, {});
-  for (const Acknowledgement& one : acknowledgements)
-    if (!closing_ && !tree_.hub.closed()) report(one);
+  readers_first_ = readers_first_ || !readers_.empty();
+  for (const core::NodeId agent : std::exchange(readers_, {}))
+    if (!closing_ && !tree_.hub.closed()) tree_.schedule(agent);
 }
 
 void Persistence::report(const Acknowledgement& one) noexcept {
@@ -274,6 +279,10 @@ bool Persistence::load_for_turn(core::Node& node) {
   const core::NodeId id = node.id();
   const StoredAgent* const agent = recorder_.agents().find(id);
   if (!agent || agent->is_loaded) return true;
+  if (commit_ && !failed_) {
+    readers_.insert(id);
+    return false;
+  }
   const Result<void> loaded = load(node);
   if (loaded) {
     delayed_reads_.end_failures();

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace agentcore::detail::persist {
@@ -66,11 +67,14 @@ class Persistence final : public loop::Source {
 
   // Reads the conversation of the agent, if that was not done. Error: then it is not there.
   Result<void> load(core::Node& node);
-  // The same, for a turn that is about to begin. False: it may not begin. The agent is being stopped, because
-  // its conversation is damaged; or the conversation is read again later. Throws std::bad_alloc.
+  // The same, for a turn that is about to begin, and without waiting for a commit. False: it may not begin.
+  // The agent is being stopped, because its conversation is damaged; or the conversation is read later, and
+  // the agent is scheduled then. Throws std::bad_alloc.
   bool load_for_turn(core::Node& node);
-  // True if its conversation could not be read, and is read again later.
-  bool is_delayed(core::NodeId agent) const noexcept { return delayed_reads_.contains(agent); }
+  // True if its conversation is read later: it could not be read, or a commit runs.
+  bool is_delayed(core::NodeId agent) const noexcept {
+    return delayed_reads_.contains(agent) || (!readers_.empty() && readers_.contains(agent));
+  }
   // Calls visit(key, body) for each of these records, between two commits. What it throws ends the reading,
   // and is thrown.
   using Read = std::function<void(const RecordKey& key, std::string_view body)>;
@@ -97,7 +101,9 @@ class Persistence final : public loop::Source {
   Timer retry_;
   bool waits_ = false;  // for it
   DelayedReads delayed_reads_;
-  bool detached_ = false;  // AfterStoreFailure::go_on, or the tree is closed
+  std::unordered_set<core::NodeId> readers_;  // agents that wait for the end of the commit, to read
+  bool readers_first_ = false;                // they read before the next commit begins
+  bool detached_ = false;                     // AfterStoreFailure::go_on, or the tree is closed
   bool closing_ = false;
 };
 

@@ -1,6 +1,5 @@
 #include "persist/recorder.hpp"
 
-#include "core/gates.hpp"
 #include "persist/record_kinds.hpp"
 #include "turn/turn_data.hpp"
 
@@ -44,15 +43,6 @@ EventKinds kinds_of(Durability durability) noexcept {
   return of_each_message;
 }
 
-// True for a stop that is not in force any more: the batch will have the agent open.
-bool was_resumed(const core::AgentTable& table, const Acknowledgement& one) noexcept {
-  if (one.what != Acknowledgement::What::stop) return false;
-  const core::Node* const node = one.agent ? table.find(one.agent) : &table.root_sentinel();
-  if (!node) return false;
-  const core::GateView view = core::look_again(*node, node->load().generation());
-  return view.open() && view.grade == core::Grade::none;
-}
-
 }  // namespace
 
 Recorder::Recorder(core::AgentTable& table, const Mail& mail, turn::Turns& turns, const loop::Engine& engine,
@@ -83,6 +73,7 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
   if (!agent) return;
   agent->mail_changed = agent->mail_changed || (kind & of_mail) != 0;
   if (kind == event_kind<TurnEnded>) agent->intents.clear();
+  if (kind == event_kind<QueueHeld>) agent->held_by_restart = false;
   agents_.note(id, *agent);
 }
 
@@ -189,11 +180,15 @@ void Recorder::take_mail_notes() noexcept {
 Batch Recorder::take() {
   due_ = true;  // stays so if this throws
   take_mail_notes();
-  std::erase_if(batch_.acknowledgements,
-                [this](const Acknowledgement& one) { return was_resumed(table_, one); });
   if (agents_.lost_any()) add_missing();
   agents_.write_changed([this](core::NodeId id) { write(id); });
   write_tree();
+  // Stops of agents that the batch has as open: they were resumed since.
+  std::erase_if(batch_.acknowledgements, [this](const Acknowledgement& one) {
+    if (one.what != Acknowledgement::What::stop) return false;
+    const StoredAgent* const agent = agents_.find(one.agent);
+    return one.agent == 0 ? !tree_.stopped : agent && agent->is_open_in_store;
+  });
   due_ = false;
   return std::exchange(batch_, {});
 }

@@ -55,6 +55,8 @@ struct StoredAgent {
   bool is_loaded = true;           // false: its conversation was not read yet, and is as it is in the store
   std::unique_ptr<Unread> unread;  // null: its conversation was read, or there is nothing else
   std::unique_ptr<Unusable> unusable;  // until it is resumed, or stopped by a call
+  bool held_by_restart = false;        // its mailbox, since the restore
+  bool is_open_in_store = true;        // its record has neither a stop nor a deferred one
   // What is to be written.
   bool is_noted = false;  // it is in the list of changed agents
   bool mail_changed = false;

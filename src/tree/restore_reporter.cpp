@@ -1,5 +1,7 @@
 #include "tree/restore_reporter.hpp"
 
+#include "core/gates.hpp"
+
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -7,7 +9,7 @@ namespace agentcore::detail::tree {
 using core::Node;
 using persist::AgentRecord;
 
-RestoreReport RestoreReporter::report(const StoredTree& stored) {
+RestoreReport RestoreReporter::report_of(const StoredTree& stored) const {
   RestoreReport report;
   for (const auto& agent : stored.agents()) {
     if (agent->is_deleted) {
@@ -21,13 +23,16 @@ RestoreReport RestoreReporter::report(const StoredTree& stored) {
     report.continued_turns += agent->fate == RestoredTurn::continues ? 1 : 0;
     report.unbound += agent->is_unbound() ? 1 : 0;
   }
+  return report;
+}
+
+void RestoreReporter::emit(const StoredTree& stored) {
   for (const auto& agent : stored.agents()) {
-    if (hub_.closed()) break;
+    if (hub_.closed()) return;
     Node* const node = agent->is_deleted ? nullptr : tree_.table.find(agent->record.node);
     if (node) emit(*node, *agent);
   }
   ask_again(stored);
-  return report;
 }
 
 // All agents were reported: now their turns may run code of the host.
@@ -38,9 +43,20 @@ void RestoreReporter::ask_again(const StoredTree& stored) {
     Node* const node =
         agent->fate == RestoredTurn::continues ? tree_.table.find(agent->record.node) : nullptr;
     any = any || node;
-    if (node && turn::is_active(*node)) turns_.restorer().ask_again(*node);
+    if (!node || !turn::is_active(*node)) continue;
+    turns_.restorer().ask_again(*node);
+    if (!is_gone(*agent)) end_unasked(*node, *agent);
   }
   if (any && !hub_.closed()) scheduler_.visit_agents();
+}
+
+// A turn that waited only for people does not go on without one. It would if a policy, a grant or a tool has
+// changed: then one of its calls asks nobody, and the turn ends.
+void RestoreReporter::end_unasked(Node& node, const StoredAgentOfTree& agent) noexcept {
+  const bool only_waits = tree_.persistence->options().turns == InterruptedTurns::end;
+  const std::size_t open = turns_.questions().list().count(agent.record.node);
+  if (only_waits && turn::is_active(node) && open < agent.record.turn->questions.size())
+    turns_.interrupt(node);
 }
 
 void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {
@@ -49,7 +65,8 @@ void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {
     AgentRestored restored{std::move(handle)};
     restored.state = node.reported;
     restored.messages = agent.is_stopped() ? 0 : agent.mail.size();
-    restored.queue_held = node.load().is_held();
+    restored.queue_held = core::is_queue_held(node);
+    restored.held_by_restart = agent.held_by_restart;
     restored.fate = agent.fate;
     if (record.turn) {
       restored.turn = record.turn->number;

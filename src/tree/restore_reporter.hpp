@@ -13,19 +13,22 @@
 
 namespace agentcore::detail::tree {
 
-// All agents exist, and the tree keeps them in its store. @loop_thread
+// All agents exist. @loop_thread
 class RestoreReporter {
  public:
   RestoreReporter(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, events::EventHub& hub)
       : tree_(tree), turns_(turns), scheduler_(scheduler), hub_(hub) {}
 
+  // Throws std::bad_alloc.
+  RestoreReport report_of(const StoredTree& stored) const;
   // Emits the events of each agent, then continues the turns that go on: both may run code of the host, which
-  // may delete agents and destroy the tree.
-  RestoreReport report(const StoredTree& stored);
+  // may delete agents and destroy the tree. The tree has its store by now.
+  void emit(const StoredTree& stored);
 
  private:
   void emit(core::Node& node, const StoredAgentOfTree& agent);
   void ask_again(const StoredTree& stored);
+  void end_unasked(core::Node& node, const StoredAgentOfTree& agent) noexcept;
   bool is_gone(const StoredAgentOfTree& agent) const noexcept;
   std::string id_of(const StoredAgentOfTree& agent) const;
 

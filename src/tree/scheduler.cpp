@@ -17,7 +17,7 @@ using core::PackedState;
 
 namespace {
 
-// After a round of fewer steps another one begins at once, if agents are ready: that is cheaper.
+// Rounds follow one another until so many steps were taken: a turn of the tree costs as much as a step.
 constexpr std::uint32_t small_round = 8;
 
 // The message of a turn belongs to it until the turn is over, also for a MessageHandler.

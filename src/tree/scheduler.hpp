@@ -19,9 +19,9 @@ class Scheduler {
   Scheduler(TreeShared& tree, turn::Turns& turns, events::EventHub& hub)
       : tree_(tree), turns_(turns), hub_(hub) {}
 
-  // Runs a round: a step of each agent that is ready; after a few steps another one. Ends early when a verb
-  // comes meanwhile, which takes precedence (C13), or when the budget is used up. Throws std::bad_alloc; the
-  // agent then stays ready.
+  // Runs a round: a step of each agent that is ready. Small rounds follow one another, up to a few steps.
+  // Ends early when a verb comes meanwhile, which takes precedence (C13), or when the budget is used up.
+  // Throws std::bad_alloc; the agent then stays ready.
   void run_round(loop::PollBudget& budget);
   // Makes `node` ready if it may take a message.
   void schedule(core::Node& node) noexcept;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -26,12 +27,19 @@ constexpr std::uint32_t stopped_epoch = 1;
 // The epoch of a turn that goes on.
 constexpr std::uint32_t resumed_epoch = 1;
 
-PackedState first_state(const StoredAgentOfTree& agent, InterruptedTurns turns) noexcept {
+PackedState first_state(const StoredAgentOfTree& agent) noexcept {
   const std::uint32_t generation = core::generation_of(agent.record.node);
   const PackedState state = agent.is_stopped()
                                 ? PackedState(generation, stopped_epoch, agent.gate, AgentState::stopped)
                                 : PackedState(generation, 0, core::Gate::open, AgentState::idle);
-  return state.with(core::layout::pause, agent.record.paused).with(core::layout::hold, agent.is_held(turns));
+  return state.with(core::layout::pause, agent.record.paused).with(core::layout::hold, agent.held);
+}
+
+// True if an agent, or one above it, holds the mailboxes below.
+bool holds_below(const Node& node) noexcept {
+  for (const Node* up = &node; up; up = up->parent.load(std::memory_order_acquire))
+    if (up->load().is_held() && up->extends_below(Node::hold_below)) return true;
+  return false;
 }
 
 // True if the conversation of the agent ends with that turn.
@@ -89,14 +97,18 @@ Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions optio
       withdraw(stored);
       return created.error();
     }
+    RestoreReporter reporter(tree_, turns_, scheduler_, hub_);
+    RestoreReport report;
     try {
+      report = reporter.report_of(stored);
       tree_.engine->add_source(persistence);
     } catch (...) {
       withdraw(stored);
       throw;
     }
     begin(stored, std::move(persistence));
-    return RestoreReporter(tree_, turns_, scheduler_, hub_).report(stored);
+    reporter.emit(stored);
+    return report;
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, "out of memory"};
   }
@@ -179,9 +191,9 @@ Result<void> StoreVerbs::reserve_numbers(const StoredTree& stored, Store& store,
 Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& persistence) {
   persist::Recorder& recorder = *persistence.recorder();
   const AgentRecord& record = agent.record;
-  const InterruptedTurns turns = persistence.options().turns;
   Node& parent = agent.parent ? *tree_.table.find(agent.parent->record.node) : tree_.table.root_sentinel();
-  Node& node = factory_.place(parent, {record.node, record.name, first_state(agent, turns), agent.spec->spec,
+  agent.decide_hold(persistence.options().turns, holds_below(parent));
+  Node& node = factory_.place(parent, {record.node, record.name, first_state(agent), agent.spec->spec,
                                        agent.spec->answer_check, static_cast<std::uint32_t>(record.turns)});
   recorder.adopt(record, agent.key, agent.spec->spec, agent.mail_records);
   if (auto loaded = load(node, agent, persistence); !loaded) return loaded;
@@ -192,7 +204,8 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   turns_.permissions().table().restore(node.id(), std::move(agent.grants));
   if (record.origin != 0) tree_.forks.add(record.origin, record.node);
   if (record.origin != 0) turn::data_of(node).origin = record.origin;
-  if (agent.origin_moved || agent.is_held(turns) != record.held) recorder.note_change(record.node);
+  recorder.agents().find(record.node)->held_by_restart = agent.held_by_restart;
+  if (agent.origin_moved || agent.held != record.held) recorder.note_change(record.node);
   if (agent.has_work() && agent.damage.empty()) place_work(node, agent, persistence);
   return {};
 }
@@ -206,7 +219,8 @@ Result<void> StoreVerbs::load(Node& node, StoredAgentOfTree& agent, persist::Per
   agent.damage = loaded.error().message;
   if (agent.is_stopped()) return {};
   agent.close();
-  node.packed.store(first_state(agent, persistence.options().turns).raw(), std::memory_order_seq_cst);
+  agent.decide_hold(persistence.options().turns, true);
+  node.packed.store(first_state(agent).raw(), std::memory_order_seq_cst);
   if (agent.record.turn) tree_.pool.end_id(tree_.pool.cell_of(agent.record.turn->message));
   return {};
 }
@@ -282,6 +296,8 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
     recorder.agents().find(node.id())->unusable = agent.unusable();
     return;
   }
+  // The limit is one for senders: more messages may wait, such as steered ones.
+  const std::uint16_t limit = node.mailbox_limit.exchange(std::numeric_limits<std::uint16_t>::max());
   for (auto mail = agent.mail.rbegin(); mail != agent.mail.rend(); ++mail) {
     const std::uint32_t cell = mailbox::MessagePool::number_of(mail->id);
     std::unique_ptr<SendOptions> options;
@@ -294,6 +310,7 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
     if (const auto deadline = tree_.pool[cell].deadline())
       mailboxes_.watch_deadline(node.id(), mail->id, *deadline);
   }
+  node.mailbox_limit.store(limit);
 }
 
 void StoreVerbs::close_tree(const persist::TreeRecord& tree) noexcept {

@@ -42,6 +42,12 @@ std::unique_ptr<persist::Unusable> StoredAgentOfTree::unusable() const {
   return found;
 }
 
+void StoredAgentOfTree::decide_hold(InterruptedTurns turns, bool is_covered) noexcept {
+  const bool waits = turns == InterruptedTurns::end && !is_stopped() && !mail.empty();
+  held_by_restart = record.held ? record.held_by_restart : waits && !is_covered;
+  held = record.held || held_by_restart;
+}
+
 void StoredAgentOfTree::close() noexcept {
   if (is_stopped()) return;
   gate = core::Gate::stop_self;

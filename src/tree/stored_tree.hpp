@@ -41,7 +41,9 @@ struct StoredAgentOfTree : persist::FoundState {
   std::size_t depth = 1;
   bool origin_moved = false;  // as in ForestAgent
   // Set when the agent is placed.
-  std::string damage;  // why its conversation cannot be read
+  bool held = false;             // no message may begin a turn until release_queue()
+  bool held_by_restart = false;  // and no verb has asked for that
+  std::string damage;            // why its conversation cannot be read
   RestoredTurn fate = RestoredTurn::none;
   std::vector<InterruptedCall> interrupted_calls;
   std::vector<std::uint64_t> closed_questions;  // the numbers of those of the turn, which has ended
@@ -50,10 +52,8 @@ struct StoredAgentOfTree : persist::FoundState {
   bool has_work() const noexcept { return record.turn.has_value() || !record.tasks.empty(); }
   bool is_unbound() const noexcept { return !spec->unbound.empty(); }
   bool is_unusable() const noexcept { return is_unbound() || !damage.empty(); }
-  // No message may begin a turn until release_queue().
-  bool is_held(InterruptedTurns turns) const noexcept {
-    return record.held || (turns == InterruptedTurns::end && !is_stopped() && !mail.empty());
-  }
+  // `is_covered`: a hold of an ancestor holds the mailbox, too.
+  void decide_hold(InterruptedTurns turns, bool is_covered) noexcept;
   // Else it would be idle.
   bool is_stopped_as_unusable() const noexcept {
     return is_unusable() && record.gate == core::Gate::open && record.grade == core::Grade::none &&

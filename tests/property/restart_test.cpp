@@ -503,10 +503,12 @@ TEST_CASE("after a restart that ends turns no agent begins work by itself",
       if (rounds[i] == 1) world.clock.advance(world.model_delay);
       if (rounds[i] != 0) continue;
       names += ", restart";
-      world.poll(1);  // its end writes
-      const std::set<std::string> stopped = stopped_agents(world);
-      world.restart();
+      // Its end writes. Without it, a process that is killed loses what was not committed, such as a stop.
+      const bool writes = !is_killed || rounds[(i + 1) % rounds.size()] < 2;
+      if (writes) world.poll(1);
+      const std::set<std::string> stopped = writes ? stopped_agents(world) : std::set<std::string>();
       const std::size_t logged = world.log.size();
+      world.restart();
       for (const std::string& id : stopped)
         if (world.find(id).state().value() != AgentState::stopped) RC_FAIL(names + ": not stopped: " + id);
       world.tree().walk([&](const Agent& agent) {
@@ -515,6 +517,7 @@ TEST_CASE("after a restart that ends turns no agent begins work by itself",
       world.settle_slowly();
       for (std::size_t line = logged; line < world.log.size(); ++line)
         if (begins_work(world.log[line])) RC_FAIL(names + ": " + world.log[line]);
+      if (world.model_calls() != 0) RC_FAIL(names + ": a model was called");
       world.tree().walk([](const Agent& agent) { static_cast<void>(agent.release_queue()); });
     }
     world.settle_slowly();

@@ -77,6 +77,8 @@ class RestartWorld {
   AgentTree& tree() { return *run_->tree; }
   Store& store() { return file_ ? static_cast<Store&>(*file_) : memory_; }
   const RestoreReport& report() const { return run_->report; }
+  // Since the last restart.
+  std::size_t model_calls() const { return run_->llm->calls(); }
   Agent find(const std::string& id) { return tree().find(id).value_or(Agent()); }
   // The text of a message. It says what the model does with it.
   std::string text(std::string_view script) { return std::string(script) + ' ' + std::to_string(++texts_); }

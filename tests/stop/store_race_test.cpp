@@ -61,6 +61,7 @@ void act_at_random(Dice& dice, const Agent& agent) {
 struct Kept {
   AgentState state;
   bool paused;
+  bool queue_held;
   std::vector<MessageId> queued;
   std::vector<std::string> conversation;
 
@@ -71,7 +72,7 @@ std::map<std::string, Kept> all_of(const AgentTree& tree) {
   std::map<std::string, Kept> all;
   tree.walk([&](const Agent& agent) {
     const AgentStatus status = agent.status().value();
-    Kept& kept = all[agent.id()] = {status.state, status.paused, {}, {}};
+    Kept& kept = all[agent.id()] = {status.state, status.paused, status.queue_held, {}, {}};
     for (const QueuedMessage& message : agent.queued().value()) kept.queued.push_back(message.id);
     for (const ChatMessage& message : agent.conversation().value())
       kept.conversation.push_back(message.content);

@@ -1,5 +1,6 @@
 #include "support/store/faulty_vfs.hpp"
 
+#include <cerrno>
 #include <random>
 
 #include <sqlite3.h>
@@ -33,7 +34,9 @@ bool fails() noexcept {
 }
 
 int failure(int of_the_disk) noexcept {
-  return plan.fault == FaultyVfs::Fault::full ? SQLITE_FULL : of_the_disk;
+  const bool is_full = plan.fault == FaultyVfs::Fault::full;
+  errno = is_full ? ENOSPC : EIO;
+  return is_full ? SQLITE_FULL : of_the_disk;
 }
 
 // The file of SQLite's own VFS follows this in memory.

@@ -102,7 +102,7 @@ void add_fault(ErrorRows& rows, const StoreFolder& folder) {
   const auto store = SqliteStore::open(folder.file(), {.vfs = FaultyVfs::name}).value();
   vfs.fail_after(0, FaultyVfs::Fault::gone);
   rows.push_back({"an error of the disk", error_of_put(*store, {1, 1, 1}), Errc::store_failed,
-                  folder.file() + ": disk I/O error"});
+                  folder.file() + ": disk I/O error (Input/output error)"});
   vfs.repair();
 }
 

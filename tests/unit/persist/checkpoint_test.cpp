@@ -298,7 +298,7 @@ TEST_CASE("imported agents are kept by the store of their tree", "[checkpoint][i
   Program program;
   const std::string document = fill(program);
   MemoryStore store;
-  RestoreOptions options;
+  RestoreOptions options{.turns = InterruptedTurns::go_on};  // a mailbox that the restart holds would differ
   options.code.add_tools("tools", std::make_shared<ToolRegistry>());
   std::string exported;
   {

@@ -212,6 +212,41 @@ TEST_CASE("an executor commits while the loop and its stops do not wait for it",
   CHECK(executor.jobs.empty());
 }
 
+TEST_CASE("an agent whose conversation is still to be read does not make the loop wait for a commit",
+          "[persist][executor]") {
+  GuardedStore store;
+  {
+    Life life(store);
+    REQUIRE(life.create("a").send("one"));
+    REQUIRE(life.create("b").send("one"));
+    life.runtime.run_until_idle();
+  }
+  ManualExecutor executor;
+  Life life(store, {.executor = &executor});
+  store.commits = 0;
+  life.create("new");
+  life.runtime.poll();
+  REQUIRE(executor.jobs.size() == 1);
+  for (const char* const id : {"a", "b"}) REQUIRE(life.find(id).send("two"));
+  life.runtime.poll();
+  life.runtime.poll();
+  CHECK(store.commits == 0);  // neither done by the loop thread, nor waited for
+  CHECK(life.find("a").state().value() == AgentState::idle);
+  CHECK(life.find("a").queue_length().value() == 1);
+  REQUIRE(life.find("b").stop().took_effect());
+  life.runtime.poll();
+  CHECK(life.find("b").state().value() == AgentState::stopped);
+  const bool fails = GENERATE(false, true);
+  CAPTURE(fails);
+  if (fails) store.failure = {Errc::store_failed, "the disk is gone"};
+  executor.run_all();
+  life.runtime.poll();
+  CHECK(executor.jobs.empty());  // the agent reads before the next commit begins
+  for (int i = 0; i < 4; ++i) life.runtime.poll();
+  CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"one", "one", "two", "two"});
+  CHECK(life.llm.calls() == 1);
+}
+
 TEST_CASE("the end of a tree does not need its executor", "[persist][executor]") {
   GuardedStore store;
   ManualExecutor executor;

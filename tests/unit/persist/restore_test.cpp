@@ -163,6 +163,7 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
       Life life(killed, {.durability = Durability::each_message});
       REQUIRE(life.restored.size() == 2);
       CHECK(life.restored[0].queue_held);
+      CHECK(life.restored[0].held_by_restart);
       CHECK(life.restored[0].messages == 1);
       CHECK_FALSE(life.restored[1].queue_held);  // no message waits for it
       const Agent agent = life.find("a");
@@ -175,8 +176,9 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
       CHECK(Life::texts(life.find("b")).size() == 2);
       CHECK(life.llm.calls() == 1);
     }
-    // The hold is kept, as any other.
+    // The hold is kept, as any other, and its cause.
     Life life(killed, {.durability = Durability::each_message, .turns = InterruptedTurns::go_on});
+    CHECK(life.restored[0].held_by_restart);
     const Agent agent = life.find("a");
     life.runtime.run_until_idle();
     CHECK(agent.is_queue_held().value());
@@ -192,6 +194,85 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
     life.runtime.run_until_idle();
     CHECK(life.llm.calls() == 1);
   }
+}
+
+TEST_CASE("a hold of a verb is told from one of a restart, and holds the descendants",
+          "[persist][restore][mail]") {
+  MemoryStore store;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    const Agent parent = life.create("parent");
+    const Agent child = parent.create_child({.id = "child"}).value();
+    testing::ScriptedReply silent;
+    silent.silent = true;
+    life.llm.enqueue(silent);
+    REQUIRE(parent.send("work"));
+    life.runtime.poll();
+    REQUIRE(parent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}).took_effect());
+    REQUIRE(child.send("waits"));
+    life.runtime.run_until_idle();
+  }
+  {
+    Life life(store);
+    REQUIRE(life.restored.size() == 2);
+    for (const AgentRestored& restored : life.restored) {
+      CHECK(restored.queue_held);
+      CHECK_FALSE(restored.held_by_restart);
+    }
+    REQUIRE(life.find("parent").release_queue().took_effect());
+    life.runtime.run_until_idle();
+    CHECK(Life::texts(life.find("child")).size() == 2);
+    REQUIRE(life.tree->flush());
+  }
+  Life life(store);
+  CHECK_FALSE(life.restored[0].queue_held);
+}
+
+TEST_CASE("a hold of a restart ends with its release, also in the store", "[persist][restore][mail]") {
+  MemoryStore store;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    const Agent agent = life.create("a");
+    REQUIRE(agent.pause().took_effect());
+    REQUIRE(agent.send("waits"));
+    life.runtime.poll();
+  }
+  {
+    Life life(store, {.durability = Durability::each_message});
+    const Agent agent = life.find("a");
+    REQUIRE(agent.release_queue().took_effect());
+    life.runtime.poll();
+    // A person holds it now.
+    REQUIRE(agent.unpause().took_effect());
+    testing::ScriptedReply silent;
+    silent.silent = true;
+    life.llm.enqueue(silent);
+    for (int i = 0; i < 4; ++i) life.runtime.poll();
+    REQUIRE(agent.interrupt({.queue = QueueAction::hold}).took_effect());
+    life.runtime.run_until_idle();
+  }
+  Life life(store);
+  CHECK(life.restored[0].queue_held);
+  CHECK_FALSE(life.restored[0].held_by_restart);
+}
+
+TEST_CASE("more messages than the limit of a mailbox are there after a restart",
+          "[persist][restore][mail][G12]") {
+  MemoryStore store;
+  std::vector<MessageId> ids;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    const Agent agent = life.create("a");
+    REQUIRE(agent.pause().took_effect());
+    for (const char* const text : {"one", "two", "three"}) ids.push_back(agent.send(text).id);
+    life.runtime.poll();
+  }
+  Life life(store, {}, {.mailbox_limit = 2});
+  const Agent agent = life.find("a");
+  const std::vector<QueuedMessage> queued = agent.queued().value();
+  REQUIRE(queued.size() == 3);
+  for (std::size_t i = 0; i < ids.size(); ++i) CHECK(queued[i].id == ids[i]);
+  CHECK(agent.send("one more").reason == Errc::mailbox_full);
 }
 
 TEST_CASE("a message that was handled is not handled again", "[persist][restore][mail]") {

@@ -495,11 +495,21 @@ TEST_CASE("policies decide again about a restored approval", "[persist][turns][p
   Tools tools;
   begin(store, tools, {call("c1", "careful")});
   const Permission now = GENERATE(Permission::ask, Permission::deny);
-  Life life(store, tools.options(InterruptedTurns::end), {.tool_policy = [now](const ToolRequest&) {
+  const InterruptedTurns turns = GENERATE(InterruptedTurns::end, InterruptedTurns::go_on);
+  Life life(store, tools.options(turns), {.tool_policy = [now](const ToolRequest&) {
               return ToolDecision{now, "not any more"};
             }});
   CHECK(life.tree->questions().size() == (now == Permission::ask ? 1 : 0));
   if (now == Permission::ask) return;
+  if (turns == InterruptedTurns::end) {  // nothing goes on without a person
+    CHECK(life.find("a").state().value() == AgentState::idle);
+    life.runtime.run_until_idle();
+    CHECK(tools.begun.empty());
+    CHECK(life.llm.calls() == 0);
+    CHECK(life.find("a").conversation().value()[0].interruption == Interruption::interrupted);
+    CHECK(is_valid_history(life.find("a").conversation().value()));
+    return;
+  }
   life.llm.enqueue(answer("a pity"));
   life.runtime.run_until_idle();
   CHECK(tools.begun.empty());
