@@ -52,14 +52,13 @@ enum class InterruptedTurns : std::uint8_t {
   /// No agent begins work by itself: each agent for which messages wait holds its mailbox, as with
   /// QueueAction::hold, until Agent::release_queue(), also when the mailbox is empty by then
   /// (AgentRestored::held_by_restart). So a stop that had not reached the store when the process ended is not
-  /// undone by a message that waited. What a turn that waits for people does when it is answered, or when its
-  /// question times out, is not held.
+  /// undone by a message that waited. A turn that waits for people goes on when they answer, or when its
+  /// question times out.
   end,
   /// It goes on where it was. A model call that was open is made again. A tool call whose result is in the
   /// store is not made again, and one that had not begun begins. One that may have begun is made again if its
-  /// tool has ToolReplay::safe; otherwise the model reads that its effect is unknown. Messages that wait
-  /// begin
-  /// their turns, unless the mailbox was held.
+  /// tool has ToolReplay::safe; otherwise the model reads that its effect is unknown. Messages that
+  /// wait begin their turns, unless the mailbox was held.
   go_on
 };
 /// The name of the enumerator.
