@@ -187,6 +187,12 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
     life.runtime.run_until_idle();
     CHECK(Life::texts(agent) == std::vector<std::string>{"waits", "waits", "new", "new"});
   }
+  SECTION("and the store has the hold, also if nothing else changes") {
+    { const Life life(killed); }
+    const Life life(killed, {.turns = InterruptedTurns::go_on});
+    CHECK(life.restored[0].queue_held);
+    CHECK(life.restored[0].held_by_restart);
+  }
   SECTION("unless the host lets agents go on") {
     Life life(killed, {.turns = InterruptedTurns::go_on});
     CHECK_FALSE(life.restored[0].queue_held);
