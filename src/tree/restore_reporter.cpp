@@ -50,8 +50,8 @@ void RestoreReporter::ask_again(const StoredTree& stored) {
   if (any && !hub_.closed()) scheduler_.visit_agents();
 }
 
-// A turn that waited only for people does not go on without one. It would if a policy, a grant or a tool has
-// changed: then one of its calls asks nobody, and the turn ends.
+// A turn that waited only for people does not go on without one. If a policy, a grant or a tool has changed,
+// one of its calls may not wait for a person any more: then the turn ends.
 void RestoreReporter::end_unasked(Node& node, const StoredAgentOfTree& agent) noexcept {
   const bool only_waits = tree_.persistence->options().turns == InterruptedTurns::end;
   const std::size_t open = turns_.questions().list().count(agent.record.node);

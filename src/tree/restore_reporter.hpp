@@ -1,4 +1,4 @@
-// RestoreReporter: tells the host what AgentTree::restore() has found.
+// RestoreReporter: reports what AgentTree::restore() has found.
 #pragma once
 
 #include "events/event_hub.hpp"

@@ -202,7 +202,7 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
   }
 }
 
-TEST_CASE("a hold of a verb is told from one of a restart, and holds the descendants",
+TEST_CASE("a hold of a verb stays apart from one of a restart, and holds the descendants",
           "[persist][restore][mail]") {
   MemoryStore store;
   {
