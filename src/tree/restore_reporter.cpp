@@ -43,20 +43,20 @@ void RestoreReporter::ask_again(const StoredTree& stored) {
     Node* const node =
         agent->fate == RestoredTurn::continues ? tree_.table.find(agent->record.node) : nullptr;
     any = any || node;
-    if (!node || !turn::is_active(*node)) continue;
-    turns_.restorer().ask_again(*node);
-    if (!is_gone(*agent)) end_unasked(*node, *agent);
+    if (node && turn::is_active(*node)) ask_again(*node, *agent);
   }
   if (any && !hub_.closed()) scheduler_.visit_agents();
 }
 
 // A turn that waited only for people does not go on without one. If a policy, a grant or a tool has changed,
-// one of its calls may not wait for a person any more: then the turn ends.
-void RestoreReporter::end_unasked(Node& node, const StoredAgentOfTree& agent) noexcept {
+// one of its calls may not ask any more: then the turn ends. An observer may have answered those that ask.
+void RestoreReporter::ask_again(Node& node, const StoredAgentOfTree& agent) noexcept {
   const bool only_waits = tree_.persistence->options().turns == InterruptedTurns::end;
-  const std::size_t open = turns_.questions().list().count(agent.record.node);
-  if (only_waits && turn::is_active(node) && open < agent.record.turn->questions.size())
-    turns_.interrupt(node);
+  const turn::Questions& questions = turns_.questions().list();
+  const std::uint64_t before = questions.added();
+  turns_.restorer().ask_again(node);
+  if (is_gone(agent) || !only_waits || !turn::is_active(node)) return;
+  if (questions.added() - before < agent.record.turn->questions.size()) turns_.interrupt(node);
 }
 
 void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {

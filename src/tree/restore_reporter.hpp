@@ -28,7 +28,7 @@ class RestoreReporter {
  private:
   void emit(core::Node& node, const StoredAgentOfTree& agent);
   void ask_again(const StoredTree& stored);
-  void end_unasked(core::Node& node, const StoredAgentOfTree& agent) noexcept;
+  void ask_again(core::Node& node, const StoredAgentOfTree& agent) noexcept;
   bool is_gone(const StoredAgentOfTree& agent) const noexcept;
   std::string id_of(const StoredAgentOfTree& agent) const;
 

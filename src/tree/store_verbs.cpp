@@ -92,19 +92,19 @@ Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions optio
     StoredTree stored;
     if (auto read = stored.read(*persistence, tree_, turns_); !read) return read.error();
     auto created = create(stored, *persistence);
-    if (created) created = reserve_numbers(stored, *store, sync);
-    if (!created) {
-      withdraw(stored);
-      return created.error();
-    }
     RestoreReporter reporter(tree_, turns_, scheduler_, hub_);
     RestoreReport report;
     try {
-      report = reporter.report_of(stored);
-      tree_.engine->add_source(persistence);
+      if (created) created = reserve_numbers(stored, *store, sync);
+      if (created) report = reporter.report_of(stored);
+      if (created) tree_.engine->add_source(persistence);
     } catch (...) {
       withdraw(stored);
       throw;
+    }
+    if (!created) {
+      withdraw(stored);
+      return created.error();
     }
     begin(stored, std::move(persistence));
     reporter.emit(stored);

@@ -56,6 +56,7 @@ AskedQuestion& Questions::add(AskedQuestion question, std::optional<std::uint64_
     open_.erase(place);
     throw;
   }
+  ++added_;
   return place->second;
 }
 

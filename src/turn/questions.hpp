@@ -76,6 +76,8 @@ class Questions {
   // The ids of the approvals that are open, the oldest first.
   std::vector<std::string> approvals() const;
   std::size_t size() const noexcept { return open_.size(); }
+  // How often add() was called.
+  std::uint64_t added() const noexcept { return added_; }
   std::size_t count(core::NodeId agent) const noexcept;
   // How many these agents have asked (for leak tests).
   std::size_t count(const core::References& refers) const noexcept;
@@ -101,7 +103,8 @@ class Questions {
 
   Open open_;  // by number
   std::set<Owned> by_owner_;
-  std::uint64_t asked_ = 0;
+  std::uint64_t asked_ = 0;  // the highest number so far
+  std::uint64_t added_ = 0;
   NumberPass visits_;
   mutable std::uint64_t looks_ = 0;
 };

@@ -1,5 +1,7 @@
 // [G14] Agents that a store keeps: what a restart finds.
 #include "support/catch.hpp"
+#include "support/observe/counted_heap.hpp"
+#include "support/sanitized.hpp"
 #include "support/store/life.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -555,6 +557,53 @@ TEST_CASE("a delete leaves nothing in the store", "[persist][restore][delete][G1
   const std::string id = life.tree->create().value().id();
   CHECK(id != "@2.1");
   CHECK(id != "@3.1");
+}
+
+TEST_CASE("a restore without memory makes no agent, or succeeds", "[persist][restore][memory]") {
+  const std::string long_name = "the name of an agent that needs a heap of its own";
+  MemoryStore filled;
+  {
+    MemoryStore store;
+    Life life(store, {.durability = Durability::each_message});
+    testing::ScriptedReply deaf;
+    deaf.silent = deaf.deaf = true;
+    life.llm.enqueue(deaf);
+    const Agent deleted = life.create(long_name);
+    const Agent waits = life.create("waits");
+    REQUIRE(waits.pause().took_effect());
+    REQUIRE(waits.send("a message that needs a heap of its own"));
+    REQUIRE(deleted.send("work"));
+    life.runtime.poll();
+    REQUIRE(deleted.terminate().took_effect());
+    life.runtime.poll();
+    filled = store;
+  }
+  bool failed = true;
+  std::size_t failures = 0;
+  for (std::size_t n = 1; failed; ++n) {
+    MemoryStore store = filled;
+    Runtime runtime;
+    AgentTree tree(runtime);
+    RestoreOptions options;
+    Result<RestoreReport> report = RestoreReport();
+    {
+      const test::FailingAllocation failing(n, 1);
+      report = tree.restore(&store, std::move(options));
+      failed = failing.failed();
+    }
+    CAPTURE(n);
+    if (report) {
+      CHECK(tree.size() == 1);
+      CHECK(report->deleted_ids == std::vector<std::string>{long_name});
+    } else {
+      ++failures;
+      CHECK(report.error().code == Errc::out_of_memory);
+      CHECK(tree.size() == 0);
+    }
+  }
+#ifndef RACES_WATCHED  // ThreadSanitizer lets no allocation fail
+  CHECK(failures > 10);
+#endif
 }
 
 TEST_CASE("a delete that had not settled is finished by a restart", "[persist][restore][delete][G14]") {

@@ -516,6 +516,24 @@ TEST_CASE("policies decide again about a restored approval", "[persist][turns][p
   CHECK(Life::texts(life.find("a")).at(2).find("not any more") != std::string::npos);
 }
 
+TEST_CASE("a question that is answered as soon as it is asked again lets its turn go on",
+          "[persist][turns][questions]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "careful")});
+  tools.answers = true;
+  Runtime runtime;
+  testing::ScriptedClient llm(runtime);
+  AgentTree tree(runtime, {.llm = &llm});
+  llm.enqueue(answer("thanks"));
+  const auto on_asked = tree.on<QuestionAsked>(
+      [&](const QuestionAsked& event) { CHECK(tree.approve(event.question.id).accepted()); });
+  REQUIRE(tree.restore(&store, tools.options(InterruptedTurns::end)));
+  runtime.run_until_idle();
+  CHECK(tools.begun == std::vector<std::string>{"careful c1"});
+  CHECK(Life::texts(tree.find("a").value()).back() == "thanks");
+}
+
 TEST_CASE("grants hold over a restart until they are revoked", "[persist][grants]") {
   MemoryStore store;
   Tools tools;
