@@ -19,21 +19,20 @@ bool has_result(const std::vector<ChatMessage>& messages, std::string_view id) n
 bool CallIds::contain(std::string_view id, const std::vector<ChatMessage>& messages) {
   if (messages.size() > short_history) {
     read(messages);
-    if (!hashes_.contains(std::hash<std::string_view>()(id))) return false;
+    if (!read_->hashes.contains(std::hash<std::string_view>()(id))) return false;
   }
   return has_result(messages, id);
 }
 
 void CallIds::forget_from(std::size_t position) noexcept {
-  if (position >= read_) return;
-  hashes_.clear();
-  read_ = 0;
+  if (read_ && position < read_->messages) read_.reset();
 }
 
 void CallIds::read(const std::vector<ChatMessage>& messages) {
-  for (; read_ < messages.size(); ++read_)
-    if (messages[read_].role == Role::tool)
-      hashes_.insert(std::hash<std::string_view>()(messages[read_].tool_call_id));
+  if (!read_) read_ = std::make_unique<Read>();
+  for (std::size_t& at = read_->messages; at < messages.size(); ++at)
+    if (messages[at].role == Role::tool)
+      read_->hashes.insert(std::hash<std::string_view>()(messages[at].tool_call_id));
 }
 
 }  // namespace agentcore::detail::turn

@@ -4,6 +4,7 @@
 #include <agentcore/chat.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -21,10 +22,14 @@ class CallIds {
   void forget_from(std::size_t position) noexcept;
 
  private:
+  struct Read {
+    std::unordered_set<std::size_t> hashes;
+    std::size_t messages = 0;
+  };
+
   void read(const std::vector<ChatMessage>& messages);
 
-  std::unordered_set<std::size_t> hashes_;
-  std::size_t read_ = 0;  // messages
+  std::unique_ptr<Read> read_;  // null: nothing was read
 };
 
 }  // namespace agentcore::detail::turn

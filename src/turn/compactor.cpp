@@ -28,10 +28,10 @@ std::string_view prompt_of(const Options& options) noexcept {
 
 // Why the outcome of the call is not used; nothing if it is. `tokens`: of the summary.
 std::optional<ChatError> problem_of(const ActiveTurn& active, std::size_t tokens, std::size_t max_tokens) {
-  const ChatOutcome& outcome = active.answer;
+  const ModelAnswer& outcome = active.answer;
   if (active.summary->too_long)
     return ChatError{Errc::response_too_large, "the summary is longer than TreeOptions::max_answer_bytes"};
-  if (outcome.kind == ChatOutcome::Kind::failed) return outcome.error;
+  if (outcome.kind == ChatOutcome::Kind::failed) return active.summary->error;
   if (outcome.kind == ChatOutcome::Kind::cancelled)
     return ChatError{Errc::invalid_answer, "the client cancelled the call"};
   switch (outcome.finish_reason) {

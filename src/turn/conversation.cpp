@@ -64,8 +64,8 @@ void Conversation::load(std::vector<ChatMessage> messages, std::vector<TurnPlace
 
 void Conversation::make_room(std::size_t messages) {
   if (messages_.capacity() - messages_.size() < messages)
-    messages_.reserve(std::max(2 * messages_.size() + 2, messages_.size() + messages));
-  if (turns_.size() == turns_.capacity()) turns_.reserve(2 * turns_.size() + 2);
+    messages_.reserve(std::max(2 * messages_.size(), messages_.size() + messages));
+  if (turns_.size() == turns_.capacity()) turns_.reserve(2 * turns_.size() + 1);
 }
 
 void Conversation::ask(std::string question, std::vector<ContentPart> parts, std::uint64_t turn,

@@ -163,8 +163,8 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   active.phase = summarises ? Phase::compacting : Phase::calling;
   active.text.clear();
   active.filter = {};
+  active.answer = {};
   // Allocations come first.
-  active.answer = ChatOutcome::cancelled();
   SentContext& sent = turn.data().sent;
   sent.request_ends.reserve(sent.request_ends.size() + 1);
   if (keeps_partial_answers(turn.spec())) {
@@ -325,7 +325,12 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
   if (outcome.cost && !core::is_amount(*outcome.cost)) outcome.cost.reset();
   if (active) {
     active->operation = {};
-    active->answer = std::move(outcome);
+    active->answer = {outcome.kind,
+                      outcome.finish_reason,
+                      outcome.usage,
+                      std::move(outcome.tool_calls),
+                      std::move(outcome.reasoning),
+                      outcome.cost};
   }
   environment_.operations.close(id);
 
@@ -336,10 +341,12 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
     // It may have ended the turn.
     if (data.turn.get() == active)
       runner_.run(node, [&] {
-        if (active->summary) return compactor_.take(Turn(node));
+        if (active->summary) {
+          active->summary->error = std::move(outcome.error);
+          return compactor_.take(Turn(node));
+        }
         if (cut) return runner_.ask_again(Turn(node), ReaskCause::steered, {});
-        if (kind != ChatOutcome::Kind::completed)
-          return ends_.fail_call(Turn(node), std::move(active->answer));
+        if (kind != ChatOutcome::Kind::completed) return ends_.fail_call(Turn(node), std::move(outcome));
         active->phase = Phase::answered;
         return Next::proceed;
       });

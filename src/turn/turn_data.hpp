@@ -82,6 +82,18 @@ struct SummaryCall {
   std::size_t tokens_kept = 0;    // of the request with it, but for the summary
   std::uint32_t number = 0;       // among the model calls of the turn, from 1; 0: its begin was not emitted
   bool too_long = false;          // it was cut because its text is too long
+  ChatError error = {};           // if the call failed
+};
+
+// The outcome of the turn's last model call, but for its error. While the call is open: that of a call that
+// was cut and reported nothing.
+struct ModelAnswer {
+  ChatOutcome::Kind kind = ChatOutcome::Kind::cancelled;
+  FinishReason finish_reason = FinishReason::unknown;
+  Usage usage = {.complete = false};
+  std::vector<ToolCall> tool_calls = {};
+  std::vector<ReasoningBlock> reasoning = {};
+  std::optional<double> cost = {};
 };
 
 struct ActiveTurn {
@@ -102,7 +114,7 @@ struct ActiveTurn {
   tools::BlockFilter filter;  // makes the deltas for observers from that answer; with ToolProtocol::text
 
   std::string cut_off;  // the kept part of an answer that a steered message has ended: is written before it
-  ChatOutcome answer;   // outcome of the last model call; `cancelled` while the call is open
+  ModelAnswer answer;
   bool usage_pending = false;              // a model call was sent whose usage is not in the result yet
   std::unique_ptr<RefusedAnswer> refused;  // the last answer, if the model is asked again because of it
   bool tool_ends_turn = false;             // the result of a tool is the answer of the turn

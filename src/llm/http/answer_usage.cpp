@@ -13,14 +13,16 @@ AnswerUsage::AnswerUsage(const PriceTable& prices, const ChatRequest& request)
 }
 
 void AnswerUsage::take(const AnswerObject& object) {
-  if (object.usage) counts_.merge(*object.usage);
-  if (object.cost) cost_ = object.cost;
+  if (!object.usage && !object.cost) return;
+  if (!reported_) reported_ = std::make_unique<Reported>();
+  if (object.usage) reported_->counts.merge(*object.usage);
+  if (object.cost) reported_->cost = object.cost;
 }
 
 // A provider sends its counts at the end of an answer. If the answer began but did not end, the rest is
 // estimated.
 void AnswerUsage::write(ChatOutcome& outcome, int status, bool request_sent, std::string_view model) const {
-  Usage& usage = outcome.usage = counts_.usage();
+  Usage& usage = outcome.usage = reported_ ? reported_->counts.usage() : Usage();
   const bool answered = status >= 200 && status <= 299;
   const bool completed = outcome.kind == ChatOutcome::Kind::completed;
   // The counts are complete for a completed answer, and for a call that was refused or never sent.
@@ -38,7 +40,8 @@ void AnswerUsage::write(ChatOutcome& outcome, int status, bool request_sent, std
 
 // Computed from the table, unless the provider reported it.
 std::optional<double> AnswerUsage::cost(const Usage& usage, std::string_view model) const {
-  if (cost_ || usage.total_tokens == 0) return cost_;
+  if (reported_ && reported_->cost) return reported_->cost;
+  if (usage.total_tokens == 0) return std::nullopt;
   const Prices* const own = find_prices(table_, model);
   const Prices* const prices = own != nullptr ? own : prices_;
   return prices != nullptr ? std::optional(cost_of(usage, *prices)) : std::nullopt;

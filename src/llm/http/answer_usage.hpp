@@ -8,6 +8,7 @@
 #include <agentcore/chat.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -18,7 +19,7 @@ class AnswerUsage {
   // `prices` must outlive this object.
   AnswerUsage(const PriceTable& prices, const ChatRequest& request);
 
-  // Takes the counts and the cost in an object of the answer.
+  // Takes the counts and the cost in an object of the answer. Throws std::bad_alloc.
   void take(const AnswerObject& object);
   // A piece of the answer, of any kind.
   void add_received(std::string_view piece) noexcept { meter_.add(piece); }
@@ -28,14 +29,18 @@ class AnswerUsage {
   void write(ChatOutcome& outcome, int status, bool request_sent, std::string_view model) const;
 
  private:
+  struct Reported {
+    UsageCounts counts;
+    std::optional<double> cost;
+  };
+
   std::optional<double> cost(const Usage& usage, std::string_view model) const;
 
   const PriceTable& table_;
   const Prices* prices_;  // of the requested model, in table_; null: not in it
   AnswerMeter meter_;
   std::uint64_t prompt_estimate_;
-  UsageCounts counts_;
-  std::optional<double> cost_;  // as the provider reports it
+  std::unique_ptr<Reported> reported_;  // null: nothing yet; most providers report at the end
 };
 
 }  // namespace agentcore::detail::llm
