@@ -84,12 +84,12 @@ class AGENTCORE_API Agent {
   /// Same as send(Message), for a message that consists of `text` only.
   /// @threadsafe
   SendResult send(MessageText auto&& text) const {
-    return send(Message{.text = std::string(std::forward<decltype(text)>(text))});
+    return send(detail::text_message(std::string(std::forward<decltype(text)>(text))));
   }
   /// Same as send(Message, SendOptions), for a message that consists of `text` only.
   /// @threadsafe
   SendResult send(MessageText auto&& text, SendOptions options) const {
-    return send(Message{.text = std::string(std::forward<decltype(text)>(text))}, std::move(options));
+    return send(detail::text_message(std::string(std::forward<decltype(text)>(text))), std::move(options));
   }
 
   /// Ends the agent's current model call. The agent becomes `idle` and takes its next message. Tool calls and
@@ -132,7 +132,7 @@ class AGENTCORE_API Agent {
   /// Same as steer(Message, SteerOptions), for a message that consists of `text` only.
   /// @threadsafe
   SteerResult steer(MessageText auto&& text, SteerOptions options = {}) const {
-    return steer(Message{.text = std::string(std::forward<decltype(text)>(text))}, options);
+    return steer(detail::text_message(std::string(std::forward<decltype(text)>(text))), options);
   }
   /// Ends a hold of the mailbox (QueueAction::hold): the messages that wait are handled in their order. A
   /// stop and a resume do not end a hold.

@@ -7,7 +7,9 @@ namespace agentcore::detail::core {
 
 // True for a text that is empty or consists of ASCII white space only.
 constexpr bool is_blank(std::string_view text) noexcept {
-  return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
+  for (const char byte : text)
+    if (byte != ' ' && (byte < '\t' || byte > '\r')) return false;  // tab, line feed, ..., carriage return
+  return true;
 }
 
 }  // namespace agentcore::detail::core

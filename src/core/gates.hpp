@@ -131,7 +131,7 @@ inline GateView look(const Node& node, std::uint32_t generation) noexcept {
 // an ancestor's is closed (G1). Sequentially consistent against the compare-and-set that closes a gate.
 inline bool admits(const Node& node, std::uint32_t generation, std::uint32_t epoch) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  if (own.generation() != generation || own.epoch() != epoch || own.is_free() || !own.is_open()) return false;
+  if (!own.is_open_in(generation, epoch)) return false;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire))
     if (up->load(std::memory_order_seq_cst).closes_subtree()) return false;
@@ -141,7 +141,7 @@ inline bool admits(const Node& node, std::uint32_t generation, std::uint32_t epo
 // admits() for the turn of that epoch: false also if it was interrupted together with a subtree.
 inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  if (own.generation() != generation || own.epoch() != epoch || own.is_free() || !own.is_open()) return false;
+  if (!own.is_open_in(generation, epoch)) return false;
   const Node* last = &node;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
@@ -156,9 +156,7 @@ inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_
 inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch,
                            Grades grades = Grades::all) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  if (own.generation() != generation || own.epoch() != epoch || own.is_free() || !own.is_open() ||
-      own.is_held() || withheld_by(own.is_paused(), own.stop_grade()) != Withheld::nothing)
-    return false;
+  if (!own.may_begin_in(generation, epoch)) return false;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
@@ -170,14 +168,15 @@ inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint
 }
 
 // The agent's packed state if no gate up from it is closed, and no deferred stop is pending: then it accepts
-// messages. Nothing: only look() decides, as some stops of an ancestor do not concern the agent.
-inline std::optional<PackedState> accepting(const Node& node, std::uint32_t generation) noexcept {
+// messages. Else that of a free slot: only look() decides, as some stops of an ancestor do not concern the
+// agent.
+inline PackedState accepting(const Node& node, std::uint32_t generation) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  if (own.generation() != generation || own.is_free() || !own.has_no_stop()) return std::nullopt;
+  if (own.generation() != generation || own.is_free() || !own.has_no_stop()) return PackedState{};
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire))
-    if (!up->load(std::memory_order_seq_cst).has_no_stop()) return std::nullopt;
-  if (node.load().generation() != generation) return std::nullopt;
+    if (!up->load(std::memory_order_seq_cst).has_no_stop()) return PackedState{};
+  if (node.load().generation() != generation) return PackedState{};
   return own;
 }
 

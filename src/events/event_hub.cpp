@@ -49,6 +49,24 @@ void notify(EventHub& hub, ObserverList<Event>& observers, const Event& event, d
       event, [&hub](auto&& call) { hub.guarded(call); }, kind);
 }
 
+inline void emit_change(EventHub& hub, core::Node& node, AgentState to, const Why& why) noexcept {
+  const AgentState from = std::exchange(node.reported, to);
+  hub.emit(node, [&](Agent agent) {
+    return StateChanged{std::move(agent), from, to, why.cause, why.origin};
+  });
+}
+
+// Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
+// which they took effect. Then one or two states are missing between the one last emitted and `to`.
+void emit_between(EventHub& hub, core::Node& node, AgentState to, const Why& why) noexcept {
+  AgentState between = AgentState::idle;
+  if (to == AgentState::stopped) between = AgentState::stopping;
+  if (node.reported == AgentState::stopping) between = AgentState::stopped;
+  emit_change(hub, node, between, between == AgentState::idle ? Why() : why);
+  if (hub.closed()) return;
+  if (!is_allowed(node.reported, to)) emit_change(hub, node, AgentState::idle, Why());
+}
+
 }  // namespace
 
 Subscription EventHub::subscribe(detail::EventKinds kinds, Callback callback) {
@@ -82,26 +100,10 @@ std::size_t EventHub::count(const core::References& refers) const noexcept {
 void EventHub::emit_state(core::Node& node, AgentState to, const Why& why) noexcept {
   if (node.reported == to) return;
   if (!is_allowed(node.reported, to)) [[unlikely]] {
-    emit_between(node, to, why);
+    emit_between(*this, node, to, why);
     if (closed_) return;
   }
-  emit_change(node, to, why);
-}
-
-// Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
-// which they took effect. Then one or two states are missing between the one last emitted and `to`.
-void EventHub::emit_between(core::Node& node, AgentState to, const Why& why) noexcept {
-  AgentState between = AgentState::idle;
-  if (to == AgentState::stopped) between = AgentState::stopping;
-  if (node.reported == AgentState::stopping) between = AgentState::stopped;
-  emit_change(node, between, between == AgentState::idle ? Why() : why);
-  if (closed_) return;
-  if (!is_allowed(node.reported, to)) emit_change(node, AgentState::idle, Why());
-}
-
-inline void EventHub::emit_change(core::Node& node, AgentState to, const Why& why) noexcept {
-  const AgentState from = std::exchange(node.reported, to);
-  emit(node, [&](Agent agent) { return StateChanged{std::move(agent), from, to, why.cause, why.origin}; });
+  emit_change(*this, node, to, why);
 }
 
 void EventHub::deliver(const Event& event, detail::EventKinds kind) {

@@ -53,7 +53,13 @@ class EventHub {
 
   // Emits the change of `node` to the state `to`, along the state table: where a foreign thread was faster
   // than the loop, the steps between are emitted too. Does nothing if that state was the last one emitted.
-  void emit_state(core::Node& node, AgentState to, const Why& why = Why()) noexcept;
+  void emit_state(core::Node& node, AgentState to, const Why& why) noexcept;
+  void emit_state(core::Node& node, AgentState to) noexcept {
+    const bool is_observed = changes || wants_states();
+    if (is_observed || !is_allowed(node.reported, to)) return emit_state(node, to, Why());
+    ++sequence_;
+    node.reported = to;
+  }
 
   // Emits an event about `node`: `make(agent)` builds its body around an empty handle, which it must move
   // into the body. It is called only if there are observers. If an event cannot be built or deferred, because
@@ -136,8 +142,6 @@ class EventHub {
       deliver(event, detail::event_kind<Body>);
   }
 
-  void emit_between(core::Node& node, AgentState to, const Why& why) noexcept;
-  void emit_change(core::Node& node, AgentState to, const Why& why) noexcept;
   void deliver(const Event& event, detail::EventKinds kind);
   void deliver_to_agent(const Event& event, detail::EventKinds kind);
   void defer(const Event& event);

@@ -6,6 +6,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
+#include <agentcore/no_limit.hpp>
 #include <agentcore/runtime.hpp>
 
 #include <atomic>
@@ -54,6 +55,11 @@ class alignas(64) Cell {
   // SendOptions::deadline, before take_options().
   std::optional<TimePoint> deadline() const noexcept {
     return rest_ && rest_->options ? rest_->options->deadline : std::nullopt;
+  }
+  // The same; no_limit if there is none.
+  TimePoint latest_begin() const noexcept {
+    if (!rest_ || !rest_->options || !rest_->options->deadline) return no_limit;
+    return *rest_->options->deadline;
   }
   // Keeps the timer of the deadline while the message, which has options, waits. @loop_thread
   void set_timer(Timer timer) noexcept { rest_->timer = std::move(timer); }

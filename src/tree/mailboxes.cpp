@@ -111,8 +111,8 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
   const std::uint32_t generation = core::generation_of(id);
   for (;;) {
     tree_.table.leases().check(node);
-    std::optional<core::PackedState> accepting = core::accepting(node, generation);
-    if (!accepting) {
+    core::PackedState accepting = core::accepting(node, generation);
+    if (accepting.is_free()) {
       const GateView view = core::look_again(node, generation);
       if (!view.valid) return SendResult{Errc::agent_not_found};
       if (!view.open()) {
@@ -125,7 +125,7 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
       accepting = view.own;
     }
     const MessageId message = cell.id();
-    switch (mailbox::push(node, tree_.pool, cell.number(), generation, accepting->epoch())) {
+    switch (mailbox::push(node, tree_.pool, cell.number(), generation, accepting.epoch())) {
       case mailbox::Push::closed:  // closed after the check: the next check finds the reason
         continue;
       case mailbox::Push::full:

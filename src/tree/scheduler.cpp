@@ -6,8 +6,9 @@
 #include "tree/dropped_messages.hpp"
 #include "tree/steered_messages.hpp"
 
+#include <agentcore/no_limit.hpp>
+
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -62,8 +63,10 @@ bool Scheduler::step(Node& node) {
   tree_.table.leases().check(node);
   const PackedState packed = node.load(std::memory_order_seq_cst);
   if (packed.state() != AgentState::idle) return false;
-  release_steered(tree_, hub_, node);
-  if (is_gone()) return false;
+  if (!tree_.steers.empty()) {
+    release_steered(tree_, hub_, node);
+    if (is_gone()) return false;
+  }
   Begins may = begins(node, packed);
   if (may == Begins::none) return false;
   if (tree_.persistence || node.reported != AgentState::idle) {
@@ -112,11 +115,12 @@ void Scheduler::drop_blocked(Node& node) noexcept {
 void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   mailbox::Cell& cell = tree_.pool[number];
   const MessageId id = tree_.pool.id_in(cell);
-  const std::optional<TimePoint> deadline = cell.deadline();
-  if (deadline && tree_.engine->now() >= *deadline) return drop(node, number, DropReason::deadline_exceeded);
+  const TimePoint deadline = cell.latest_begin();
+  if (deadline != no_limit && tree_.engine->now() >= deadline)
+    return drop(node, number, DropReason::deadline_exceeded);
   std::shared_ptr<events::MessageListener> listener;
   std::unique_ptr<SendOptions> options;
-  std::optional<std::uint32_t> own_epoch;
+  PackedState claimed;
   try {
     turns_.prepare(node, cell.is_simulated(), cell.is_delegated());
     if (cell.has_callbacks()) {
@@ -126,20 +130,20 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
     node.message.store(number | Node::claiming, std::memory_order_relaxed);
     node.turn_mark.store(tree_.table.root_sentinel().interrupts.load(std::memory_order_seq_cst),
                          std::memory_order_relaxed);
-    own_epoch = turn::TurnRunner::claim(node, epoch, cell.is_simulated());
+    claimed = turn::TurnRunner::claim(node, epoch, cell.is_simulated());
   } catch (...) {
     cell.return_options(std::move(options));
     mailbox::put_back(node, tree_.pool, number);
     throw;
   }
-  if (own_epoch && tree_.pool.begin(cell)) {
+  if (!claimed.is_free() && tree_.pool.begin(cell)) {
     node.message.store(number, std::memory_order_release);
-    return turns_.begin(node, cell.take_message(), id, *own_epoch, deadline);
+    return turns_.begin(node, cell.take_message(), id, claimed.epoch(), deadline);
   }
   if (listener) cell.return_options(listener->withdraw());
   node.message.store(0, std::memory_order_relaxed);
   if (!tree_.pool.is_withdrawn(cell)) return mailbox::put_back(node, tree_.pool, number);
-  if (own_epoch) turn::TurnRunner::unclaim(node, *own_epoch);
+  if (!claimed.is_free()) turn::TurnRunner::unclaim(node, claimed.epoch());
   drop(node, number, DropReason::interrupted);
 }
 

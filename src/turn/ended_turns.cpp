@@ -8,7 +8,11 @@ namespace agentcore::detail::turn {
 void EndedTurns::add(MessageId message, core::NodeId agent, std::uint64_t turn,
                      const std::shared_ptr<const TurnResult>& result) noexcept {
   if (entries_.empty()) return;
-  entries_[next_] = {message, agent, turn, result};
+  Entry& entry = entries_[next_];
+  entry.message = message;
+  entry.agent = agent;
+  entry.turn = turn;
+  entry.result = result;
   next_ = next_ + 1 == entries_.size() ? 0 : next_ + 1;
 }
 

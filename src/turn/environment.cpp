@@ -51,11 +51,11 @@ void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_
 }
 
 void Environment::emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
-                                  std::shared_ptr<const TurnResult> result) noexcept {
+                                  const std::shared_ptr<const TurnResult>& result) noexcept {
   ended_turns.add(message, node.id(), turn, result);
   if (hub.changes) [[unlikely]]
     hub.changes->on_turn_ended(node, message);
-  hub.emit(node, [&](Agent agent) { return TurnEnded{std::move(agent), turn, message, std::move(result)}; });
+  hub.emit(node, [&](Agent agent) { return TurnEnded{std::move(agent), turn, message, result}; });
 }
 
 }  // namespace agentcore::detail::turn

@@ -117,7 +117,7 @@ class Environment {
 
   // Keeps the result of a turn that has ended, and emits TurnEnded.
   void emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
-                       std::shared_ptr<const TurnResult> result) noexcept;
+                       const std::shared_ptr<const TurnResult>& result) noexcept;
 
   core::AgentTable& table;
   events::EventHub& hub;

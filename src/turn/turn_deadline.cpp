@@ -8,9 +8,8 @@
 
 namespace agentcore::detail::turn {
 
-std::optional<TurnDeadline> deadline_of(const AgentSpec& spec, std::optional<TimePoint> message,
+std::optional<TurnDeadline> deadline_of(const AgentSpec& spec, TimePoint of_message,
                                         const loop::Engine& engine) noexcept {
-  const TimePoint of_message = message.value_or(no_limit);
   if (spec.turn_timeout == no_limit && of_message == no_limit) return std::nullopt;
   const TimePoint now = engine.now();
   const TimePoint of_agent = loop::later(now, spec.turn_timeout);

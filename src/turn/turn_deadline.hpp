@@ -29,9 +29,9 @@ struct TurnDeadline {
   bool has_passed() const noexcept { return clock->now() >= when; }
 };
 
-// The deadline of a turn that begins now: the earlier one of its agent and its message. Nothing: neither has
-// a limit.
-std::optional<TurnDeadline> deadline_of(const AgentSpec& spec, std::optional<TimePoint> message,
+// The deadline of a turn that begins now: the earlier one of its agent and its message, which may be
+// no_limit. Nothing: neither has a limit.
+std::optional<TurnDeadline> deadline_of(const AgentSpec& spec, TimePoint of_message,
                                         const loop::Engine& engine) noexcept;
 
 // Why a turn has ended at its deadline, for its result.

@@ -108,16 +108,15 @@ void TurnRunner::prepare(core::Node& node, bool simulated, bool delegated) {
   data.conversation.make_room();
 }
 
-std::optional<std::uint32_t> TurnRunner::claim(core::Node& node, std::uint32_t epoch,
-                                               bool simulated) noexcept {
+core::PackedState TurnRunner::claim(core::Node& node, std::uint32_t epoch, bool simulated) noexcept {
   const AgentState to = first_state(node, simulated);
   core::PackedState packed = node.load();
   std::optional<core::PackedState> after;
   do {
     after = core::after_begin(packed, epoch, to);
-    if (!after) return std::nullopt;
+    if (!after) return core::PackedState{};
   } while (!node.replace(packed, *after));
-  return after->epoch();
+  return *after;
 }
 
 void TurnRunner::unclaim(core::Node& node, std::uint32_t epoch) noexcept {
@@ -125,7 +124,7 @@ void TurnRunner::unclaim(core::Node& node, std::uint32_t epoch) noexcept {
 }
 
 void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch,
-                       std::optional<TimePoint> deadline) {
+                       TimePoint deadline) {
   ++node.turns;
   if (is_for_handler(node, message.simulated)) return run_handler(node, message, id, epoch);
 
@@ -326,8 +325,9 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   const std::uint32_t number = node.turns;
   handling_ = &node;
   handled_message_ = id;
-  std::shared_ptr<const TurnResult> result;
-  if (emit_start(node, id, epoch, AgentState::processing)) result = call_handler(node, message);
+  std::shared_ptr<const TurnResult> result = emit_start(node, id, epoch, AgentState::processing)
+                                                 ? call_handler(node, message)
+                                                 : std::shared_ptr<const TurnResult>();
   handling_ = nullptr;
   if (hub.closed()) return;
   // The state comes first, as in TurnEnds.
@@ -335,12 +335,16 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
                      !try_change_state(node, epoch, AgentState::processing, AgentState::idle);
   if (ended) result = ended_result(node, epoch);
   environment_.listener.on_turn_over(node);
-  environment_.emit_turn_ended(node, number, id, std::move(result));
+  environment_.emit_turn_ended(node, number, id, result);
   // An observer of the end may have stopped the agent.
-  const bool is_idle = ended ? is_open_and_idle(node) : is_admitted(environment_, node, epoch);
+  const bool is_idle =
+      ended ? is_open_and_idle(node)
+            : !hub.wants(detail::event_kind<TurnEnded>) || is_admitted(environment_, node, epoch);
   if (!is_idle) return;
-  hub.emit_state(node, AgentState::idle,
-                 {StopCause::user, ended ? environment_.end_origins.find(node) : StopOrigin()});
+  if (ended)
+    hub.emit_state(node, AgentState::idle, {StopCause::user, environment_.end_origins.find(node)});
+  else
+    hub.emit_state(node, AgentState::idle);
 }
 
 // A verb has ended the turn of the handler.

@@ -45,15 +45,14 @@ class TurnRunner {
   // from a tool call (Cell::is_delegated). If it throws, nothing has changed. Afterwards begin() needs no
   // memory until it has emitted TurnStarted, so that no message is lost.
   void prepare(core::Node& node, bool simulated, bool delegated);
-  // Takes the idle agent into the first state of that turn. Nothing: a verb came after `epoch`. Otherwise the
-  // epoch of the turn; begin() follows.
-  static std::optional<std::uint32_t> claim(core::Node& node, std::uint32_t epoch, bool simulated) noexcept;
+  // Takes the idle agent into the first state of that turn, and returns the packed state with the epoch of
+  // the turn; begin() follows. That of a free slot: a verb came after `epoch`.
+  static core::PackedState claim(core::Node& node, std::uint32_t epoch, bool simulated) noexcept;
   // Takes the agent back to `idle`, unless a verb came first: no turn begins.
   static void unclaim(core::Node& node, std::uint32_t epoch) noexcept;
   // Begins the turn that was claimed; the agent is the active agent.
-  // `deadline`: SendOptions::deadline.
-  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch,
-             std::optional<TimePoint> deadline);
+  // `deadline`: SendOptions::deadline, or no_limit.
+  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch, TimePoint deadline);
   // The last model call has no effect: the model is asked again, unless a budget or an observer ends the
   // turn. `reason`: what is wrong with its answer.
   Next ask_again(Turn turn, ReaskCause cause, std::string reason);

@@ -52,8 +52,7 @@ class Turns {
   void prepare(core::Node& node, bool simulated, bool delegated) {
     runner_.prepare(node, simulated, delegated);
   }
-  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch,
-             std::optional<TimePoint> deadline) {
+  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch, TimePoint deadline) {
     runner_.begin(node, std::move(message), id, epoch, deadline);
   }
 
