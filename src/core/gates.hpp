@@ -131,7 +131,7 @@ inline GateView look(const Node& node, std::uint32_t generation) noexcept {
 // an ancestor's is closed (G1). Sequentially consistent against the compare-and-set that closes a gate.
 inline bool admits(const Node& node, std::uint32_t generation, std::uint32_t epoch) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  if (!own.is_open_in(generation, epoch)) return false;
+  if (!admits_by_itself(own, generation, epoch)) return false;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire))
     if (up->load(std::memory_order_seq_cst).closes_subtree()) return false;
@@ -141,7 +141,7 @@ inline bool admits(const Node& node, std::uint32_t generation, std::uint32_t epo
 // admits() for the turn of that epoch: false also if it was interrupted together with a subtree.
 inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  if (!own.is_open_in(generation, epoch)) return false;
+  if (!admits_by_itself(own, generation, epoch)) return false;
   const Node* last = &node;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
@@ -156,7 +156,8 @@ inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_
 inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch,
                            Grades grades = Grades::all) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  if (!own.may_begin_in(generation, epoch)) return false;
+  constexpr std::uint64_t withheld = layout::hold.mask() | layout::pause.mask() | layout::stop_grade.mask();
+  if (!admits_by_itself(own, generation, epoch, withheld)) return false;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);

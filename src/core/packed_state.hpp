@@ -104,16 +104,6 @@ class PackedState {
   constexpr AgentState state() const noexcept { return static_cast<AgentState>(get(layout::state)); }
   constexpr bool is_free() const noexcept { return get(layout::state) == free_state; }
   constexpr bool is_open() const noexcept { return gate() == Gate::open; }
-  // The agent of that generation, open in that epoch.
-  constexpr bool is_open_in(std::uint32_t generation, std::uint32_t epoch) const noexcept {
-    return has_none_of(layout::gate.mask(), generation, epoch);
-  }
-  // The same, and nothing of its own withholds a turn: no hold, no pause, no deferred stop.
-  constexpr bool may_begin_in(std::uint32_t generation, std::uint32_t epoch) const noexcept {
-    return has_none_of(
-        layout::gate.mask() | layout::hold.mask() | layout::pause.mask() | layout::stop_grade.mask(),
-        generation, epoch);
-  }
   // The gate is open, and no deferred stop is pending.
   constexpr bool has_no_stop() const noexcept {
     return (raw_ & (layout::gate.mask() | layout::stop_grade.mask())) == 0;
@@ -152,12 +142,6 @@ class PackedState {
  private:
   static constexpr std::uint64_t free_state = 7;
 
-  // The agent of that generation and epoch, and none of those bits is set: one comparison.
-  constexpr bool has_none_of(std::uint64_t bits, std::uint32_t generation,
-                             std::uint32_t epoch) const noexcept {
-    const std::uint64_t expected = layout::generation.in(generation) | layout::epoch.in(epoch);
-    return (raw_ & (bits | layout::generation.mask() | layout::epoch.mask())) == expected && !is_free();
-  }
   constexpr std::uint32_t get(layout::Field field) const noexcept {
     return static_cast<std::uint32_t>(field.of(raw_));
   }
@@ -167,5 +151,15 @@ class PackedState {
 
   std::uint64_t raw_;
 };
+
+// True for the agent of that generation, open in that epoch. `withheld`: further bits that must be 0. One
+// comparison, as an admission does this first.
+constexpr bool admits_by_itself(PackedState packed, std::uint32_t generation, std::uint32_t epoch,
+                                std::uint64_t withheld = 0) noexcept {
+  const std::uint64_t expected = layout::generation.in(generation) | layout::epoch.in(epoch);
+  const std::uint64_t compared =
+      layout::generation.mask() | layout::epoch.mask() | layout::gate.mask() | withheld;
+  return (packed.raw() & compared) == expected && !packed.is_free();
+}
 
 }  // namespace agentcore::detail::core
