@@ -80,7 +80,7 @@ concept MessageText = std::convertible_to<T, std::string_view>;
 
 namespace detail {
 
-// With designated initializers compilers clear the object first, which takes longer than all the rest of it.
+// A designated initializer makes compilers zero the whole object first, which takes longer than the rest.
 inline Message text_message(std::string text) {
   Message message;
   message.text = std::move(text);

@@ -156,8 +156,8 @@ inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_
 inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch,
                            Grades grades = Grades::all) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  constexpr std::uint64_t withheld = layout::hold.mask() | layout::pause.mask() | layout::stop_grade.mask();
-  if (!admits_by_itself(own, generation, epoch, withheld)) return false;
+  constexpr std::uint64_t clear = layout::hold.mask() | layout::pause.mask() | layout::stop_grade.mask();
+  if (!admits_by_itself(own, generation, epoch, clear)) return false;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
@@ -169,8 +169,8 @@ inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint
 }
 
 // The agent's packed state if no gate up from it is closed, and no deferred stop is pending: then it accepts
-// messages. Else that of a free slot: only look() decides, as some stops of an ancestor do not concern the
-// agent.
+// messages. Otherwise the state of a free slot: then look() decides, because some stops of an ancestor do not
+// concern the agent.
 inline PackedState accepting(const Node& node, std::uint32_t generation) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
   if (own.generation() != generation || own.is_free() || !own.has_no_stop()) return PackedState{};

@@ -152,13 +152,14 @@ class PackedState {
   std::uint64_t raw_;
 };
 
-// True for the agent of that generation, open in that epoch. `withheld`: further bits that must be 0. One
-// comparison, as an admission does this first.
+// True for the agent of that generation, open in that epoch. `clear`: further bits that must be 0. It is one
+// comparison because every admission begins with it.
 constexpr bool admits_by_itself(PackedState packed, std::uint32_t generation, std::uint32_t epoch,
-                                std::uint64_t withheld = 0) noexcept {
+                                std::uint64_t clear = 0) noexcept {
+  static_assert(static_cast<int>(Gate::open) == 0 && static_cast<int>(Grade::none) == 0);
   const std::uint64_t expected = layout::generation.in(generation) | layout::epoch.in(epoch);
   const std::uint64_t compared =
-      layout::generation.mask() | layout::epoch.mask() | layout::gate.mask() | withheld;
+      layout::generation.mask() | layout::epoch.mask() | layout::gate.mask() | clear;
   return (packed.raw() & compared) == expected && !packed.is_free();
 }
 

@@ -85,8 +85,8 @@ struct SummaryCall {
   ChatError error = {};           // if the call failed
 };
 
-// The outcome of the turn's last model call, but for its error. While the call is open: that of a call that
-// was cut and reported nothing.
+// The outcome of the turn's last model call, but for its error. Before it has come: that of a call that was
+// cut and reported nothing.
 struct ModelAnswer {
   ChatOutcome::Kind kind = ChatOutcome::Kind::cancelled;
   FinishReason finish_reason = FinishReason::unknown;

@@ -335,11 +335,11 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
                      !try_change_state(node, epoch, AgentState::processing, AgentState::idle);
   if (ended) result = ended_result(node, epoch);
   environment_.listener.on_turn_over(node);
+  const bool is_observed = hub.wants(detail::event_kind<TurnEnded>);
   environment_.emit_turn_ended(node, number, id, result);
-  // An observer of the end may have stopped the agent.
+  // An observer of the end may have stopped the agent, and may observe nothing any more.
   const bool is_idle =
-      ended ? is_open_and_idle(node)
-            : !hub.wants(detail::event_kind<TurnEnded>) || is_admitted(environment_, node, epoch);
+      ended ? is_open_and_idle(node) : !is_observed || is_admitted(environment_, node, epoch);
   if (!is_idle) return;
   if (ended)
     hub.emit_state(node, AgentState::idle, {StopCause::user, environment_.end_origins.find(node)});

@@ -1,6 +1,7 @@
 // TurnRunner: drives the steps of a turn.
 #pragma once
 
+#include "core/packed_state.hpp"
 #include "turn/environment.hpp"
 #include "turn/turn.hpp"
 #include "turn/turn_ends.hpp"
@@ -12,7 +13,6 @@
 #include <exception>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,7 +46,7 @@ class TurnRunner {
   // memory until it has emitted TurnStarted, so that no message is lost.
   void prepare(core::Node& node, bool simulated, bool delegated);
   // Takes the idle agent into the first state of that turn, and returns the packed state with the epoch of
-  // the turn; begin() follows. That of a free slot: a verb came after `epoch`.
+  // the turn; begin() follows. Returns the state of a free slot if a verb came after `epoch`.
   static core::PackedState claim(core::Node& node, std::uint32_t epoch, bool simulated) noexcept;
   // Takes the agent back to `idle`, unless a verb came first: no turn begins.
   static void unclaim(core::Node& node, std::uint32_t epoch) noexcept;

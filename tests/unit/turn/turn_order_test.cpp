@@ -32,6 +32,29 @@ TEST_CASE("a stopped turn of a handler has both events", "[turn][G7][G1]") {
   CHECK(joined(t.seen.with("ended")) == "ended a 1 stopped");
 }
 
+TEST_CASE("an agent that the last observer of its handler's turn stops does not report idle", "[turn][X2]") {
+  const bool by_options = GENERATE(false, true);  // SendOptions::on_end, or an observer that unsubscribes
+  CAPTURE(by_options);
+  Runtime runtime;
+  AgentTree tree(runtime);
+  std::string states;
+  const auto observer = tree.on<StateChanged>(
+      [&](const StateChanged& change) { states.append(" ").append(to_string(change.to)); });
+  const Agent agent = tree.create({.handler = [](const Agent&, const Message&) {}}).value();
+  Subscription once;
+  SendOptions options;
+  if (by_options)
+    options.on_end = [&](const MessageEnd&) { static_cast<void>(agent.stop()); };
+  else
+    once = tree.on<TurnEnded>([&](const TurnEnded&) {
+      once.reset();
+      static_cast<void>(agent.stop());
+    });
+  CHECK(agent.send("x", std::move(options)).accepted());
+  while (tree.busy()) runtime.poll();
+  CHECK(states == " processing stopping stopped");
+}
+
 TEST_CASE("an abort when the call has already failed finds no call", "[turn][A20]") {
   TreeFixture t;
   const Agent agent = t.root("a");
