@@ -55,6 +55,22 @@ TEST_CASE("an agent that the last observer of its handler's turn stops does not 
   CHECK(states == " processing stopping stopped");
 }
 
+TEST_CASE("an observer that subscribes within a turn receives the change of state at its end", "[turn]") {
+  Runtime runtime;
+  AgentTree tree(runtime);
+  std::string changes;
+  Subscription observer;
+  const auto subscribe = [&](const Agent&, const Message&) {
+    observer = tree.on<StateChanged>([&](const StateChanged& change) {
+      changes.append(to_string(change.from)).append(" -> ").append(to_string(change.to));
+    });
+  };
+  const Agent agent = tree.create({.handler = subscribe}).value();
+  CHECK(agent.send("x").accepted());
+  while (tree.busy()) runtime.poll();
+  CHECK(changes == "processing -> idle");
+}
+
 TEST_CASE("an abort when the call has already failed finds no call", "[turn][A20]") {
   TreeFixture t;
   const Agent agent = t.root("a");
