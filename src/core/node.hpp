@@ -58,7 +58,9 @@ enum class Visit : std::uint8_t { none, by_stop, by_delete };
 //    be resumed, and its delete waits for the descendants.
 struct Settling {
   std::uint32_t unsettled_children = 0;
-  Visit visit = Visit::none;          // not beside the bits: the end of a settling writes both
+  // Not next to the bits: the end of a settling clears both, and compilers merge writes of neighbours into
+  // one that has to wait for those just before it.
+  Visit visit = Visit::none;
   StopCause cause = StopCause::user;  // of the stop or delete that settles it
   bool counted_in_parent : 1 = false;
   bool stopped_by_ancestor : 1 = false;
