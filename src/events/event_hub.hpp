@@ -54,7 +54,7 @@ class EventHub {
   // Emits the change of `node` to the state `to`, along the state table: where a foreign thread was faster
   // than the loop, the steps between are emitted too. Does nothing if that state was the last one emitted.
   void emit_state(core::Node& node, AgentState to, const Why& why) noexcept;
-  // The same without a cause. If nobody observes it, only its number and the state are kept.
+  // The same without a cause. Without an observer it only counts the event and keeps the state.
   void emit_state(core::Node& node, AgentState to) noexcept {
     const bool is_observed = changes || wants_states();
     if (is_observed || !is_allowed(node.reported, to)) return emit_state(node, to, Why());

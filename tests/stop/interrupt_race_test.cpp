@@ -61,6 +61,11 @@ struct SlowAllocation {
   }
 };
 
+// Some instructions for each loop.
+void spin(int loops) {
+  for (int i = 0; i < loops; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
 }  // namespace
 
 TEST_CASE("an interrupt by id ends exactly the message that was meant", "[stop][race][interrupt]") {
@@ -110,6 +115,51 @@ TEST_CASE("an interrupt by id ends exactly the message that was meant", "[stop][
     }
   }
   INFO(took_effect << " took effect, " << too_late << " came too late");
+  CHECK(took_effect > 0);
+}
+
+TEST_CASE("an interrupt while a handler returns takes effect, or its turn completes",
+          "[stop][race][interrupt]") {
+  constexpr int rounds = 20'000;
+  Runtime runtime;
+  AgentTree tree(runtime);
+  Fate* meant = nullptr;
+  std::atomic<int> returning{0};  // the round whose handler is about to return
+  std::atomic<int> called{0};     // the last round whose interrupt has returned
+  int round = 0;
+  // The two delays have no common factor, so that the interrupt comes before, between and after all steps.
+  const auto handle = [&](const Agent&, const Message&) {
+    returning.store(round);
+    spin(round % 16381);
+  };
+  const Agent agent = tree.create({.handler = handle}).value();
+  std::jthread other([&] {
+    for (int mine = 1; mine <= rounds; ++mine) {
+      for (int spins = 0; returning.load() != mine; ++spins)
+        if (spins > 1000) std::this_thread::yield();
+      spin(mine % 256);
+      meant->meant = true;
+      meant->result = agent.interrupt({.message = meant->id});
+      called.store(mine);
+    }
+  });
+  std::string problem;
+  int took_effect = 0;
+  for (round = 1; round <= rounds; ++round) {
+    Fate fate;
+    meant = &fate;
+    fate.id = agent
+                  .send("x", {.on_end =
+                                  [&fate](const MessageEnd& end) {
+                                    ++fate.ends;
+                                    fate.end = end;
+                                  }})
+                  .id;
+    while (called.load() != round || tree.busy()) runtime.poll();
+    if (problem.empty()) problem = problem_of(fate);
+    took_effect += fate.result.took_effect() ? 1 : 0;
+  }
+  CHECK(problem == "");
   CHECK(took_effect > 0);
 }
 
