@@ -53,6 +53,11 @@ const CURLMsg* CurlMulti::next_message() noexcept {
   return multi_ != nullptr ? curl_multi_info_read(multi_, &left) : nullptr;
 }
 
+void CurlMulti::set_due(bool due) noexcept {
+  due_ = due;
+  is_any_due_ = is_any_due_ || due;
+}
+
 bool CurlMulti::take_due() noexcept {
   return std::exchange(due_, false);
 }
@@ -66,12 +71,12 @@ int CurlMulti::on_timer(CURLM*, long milliseconds, void* self) noexcept {
   auto& multi = *static_cast<CurlMulti*>(self);
   if (multi.engine_gone_ || multi.engine_.closed()) return 0;
   if (multi.timer_ != 0) multi.engine_.cancel_timer(std::exchange(multi.timer_, 0));
-  multi.due_ = milliseconds == 0;
+  multi.set_due(milliseconds == 0);
   if (milliseconds <= 0) return 0;
   const TimePoint when = multi.engine_.now() + std::chrono::milliseconds(milliseconds);
   multi.timer_ = multi.engine_.start_timer(when, [&multi] {
     multi.timer_ = 0;
-    multi.due_ = true;  // the transport's round of the same poll runs libcurl
+    multi.set_due(true);  // the transport's round of the same poll runs libcurl
   });
   return 0;
 }
@@ -87,9 +92,9 @@ int CurlMulti::on_socket(CURL* easy, curl_socket_t descriptor, int what, void* s
   if ((what & CURL_POLL_OUT) != 0) events = events | loop::IoEvents::writable;
   Transfer* const transfer = transfer_of(easy);
   const bool alone = transfer != nullptr && transfer->is_alone();
-  const bool watched =
-      alone ? multi.sockets_.want(descriptor, events, transfer->handle(), {transfer, transfer->handler()})
-            : multi.sockets_.want(descriptor, events, nullptr);
+  const bool watched = alone ? multi.sockets_.want(multi.pool_, descriptor, events, transfer->handle(),
+                                                   {transfer, transfer->handler()})
+                             : multi.sockets_.want(multi.pool_, descriptor, events, nullptr);
   if (!watched && transfer != nullptr) {
     transfer->answer().fail(Failure::unwatched);
     multi.unwatched_ = true;

@@ -40,23 +40,22 @@ std::shared_ptr<Transport> Transport::of(loop::Engine& engine) {
   return CurlTransport::of(engine);
 }
 
-std::shared_ptr<CurlTransport> CurlTransport::of(loop::Engine& engine) {
-  const auto make = [&engine] {
-    auto transport = std::make_shared<CurlTransport>(engine);
+std::shared_ptr<CurlTransport> CurlTransport::of(loop::Engine& engine, std::size_t pool_size) {
+  const auto make = [&engine, pool_size] {
+    auto transport = std::make_shared<CurlTransport>(engine, pool_size);
     engine.add_source(transport);
     return std::make_shared<Service>(std::move(transport));
   };
   return engine.service<Service>(make)->transport;
 }
 
-CurlTransport::CurlTransport(loop::Engine& engine)
+CurlTransport::CurlTransport(loop::Engine& engine, std::size_t pool_size)
     : engine_(engine),
       sockets_(engine, *this),
-      multi_(engine, sockets_),
-      kept_(engine, sockets_, multi_, engine.max_idle_connections()),
-      context_{engine, sockets_, kept_, has_http2(), [this](std::uint64_t id) { on_timer(id); }},
+      pools_(engine, sockets_, engine.max_idle_connections(), pool_size),
+      context_{engine, sockets_, has_http2(), [this](std::uint64_t id) { on_timer(id); }},
       stops_(std::make_shared<StopQueue>(engine.waker())) {
-  multi_.open();
+  pools_.choose().multi().open();
 }
 
 CurlTransport::~CurlTransport() {
@@ -90,12 +89,11 @@ std::shared_ptr<const void> CurlTransport::hold() {
 }
 
 void CurlTransport::drop_if_unused() {
-  if (unused_ && open_.empty() && ended_.empty()) kept_.drop();
+  if (unused_ && open_.empty() && ended_.empty()) pools_.drop();
 }
 
 bool CurlTransport::has_work() const noexcept {
-  return !closed_ && (multi_.is_due() || kept_.is_sweep_due() || !stops_->empty() || !starting_.empty() ||
-                      !ended_.empty());
+  return !closed_ && (pools_.is_due() || !stops_->empty() || !starting_.empty() || !ended_.empty());
 }
 
 // Stops come first: their sockets are shut down already, so the ends can be reported before any easy handle
@@ -113,38 +111,41 @@ void CurlTransport::run_round(loop::PollBudget& budget) {
     starting_.pop_front();
     if (found != open_.end()) launch(*found->second);
   }
-  if (!is_closed() && multi_.take_due()) act(CURL_SOCKET_TIMEOUT, 0);
+  if (!is_closed() && pools_.take_due())
+    pools_.for_each([this](ConnectionPool& pool) {
+      if (!is_closed() && pool.multi().take_due()) act(pool, CURL_SOCKET_TIMEOUT, 0);
+      if (!is_closed() && pool.kept().begin_sweep()) act(pool, CURL_SOCKET_TIMEOUT, 0);
+    });
   for (int i = 0; i < releases_per_round && !ended_.empty() && !is_closed() && budget.spend(); ++i)
     release_oldest_ended();
   if (!is_closed()) drop_if_unused();
-  if (!is_closed() && kept_.is_sweep_due() && kept_.begin_sweep()) act(CURL_SOCKET_TIMEOUT, 0);
 }
 
 void CurlTransport::launch(Transfer& transfer) {
-  if (auto ended = transfer.prepare()) return end(transfer, std::move(*ended));
-  const int error = multi_.open() ? 0 : errno;
-  if (!multi_.add(transfer.easy())) end(transfer, transfer.end_of(CURLE_OUT_OF_MEMORY, error));
+  ConnectionPool& pool = pools_.choose();
+  if (auto ended = transfer.prepare(pool)) return end(transfer, std::move(*ended));
+  const int error = pool.multi().open() ? 0 : errno;
+  if (!pool.multi().add(transfer.easy())) end(transfer, transfer.end_of(CURLE_OUT_OF_MEMORY, error));
 }
 
 void CurlTransport::on_io(int descriptor, loop::IoEvents events) {
   if (is_closed()) return;
   sockets_.prefetch(descriptor);
-  if (sockets_.end_idle(descriptor)) return kept_.settle();
+  if (sockets_.end_idle(descriptor)) return pools_.settle();
   if (sockets_.unwatch_if_over(descriptor)) return;
   int bits = 0;
   if (has(events, loop::IoEvents::readable)) bits |= CURL_CSELECT_IN;
   if (has(events, loop::IoEvents::writable)) bits |= CURL_CSELECT_OUT;
   if (has(events, loop::IoEvents::error)) bits |= CURL_CSELECT_ERR;
-  act(descriptor, bits);
+  act(pools_.of(descriptor), descriptor, bits);
 }
 
-void CurlTransport::act(curl_socket_t descriptor, int events) {
-  if (!multi_.is_open()) return;
-  kept_.limit(open_.size());
-  multi_.act(descriptor, events);
-  read_messages();
-  if (multi_.take_unwatched()) end_unwatched();
-  if (!is_closed()) kept_.settle();
+void CurlTransport::act(ConnectionPool& pool, curl_socket_t descriptor, int events) {
+  if (!pool.multi().is_open()) return;
+  pool.act(descriptor, events);
+  read_messages(pool);
+  if (pool.multi().take_unwatched()) end_unwatched();
+  if (!is_closed()) pools_.settle();
 }
 
 // Ends the transfers whose sockets the system refuses to watch. libcurl's callback only marks them: no
@@ -160,12 +161,12 @@ void CurlTransport::end_unwatched() {
   }
 }
 
-void CurlTransport::read_messages() {
+void CurlTransport::read_messages(ConnectionPool& pool) {
   while (!is_closed()) {
-    const CURLMsg* const message = multi_.next_message();
+    const CURLMsg* const message = pool.multi().next_message();
     if (message == nullptr) return;
-    if (kept_.is_sweeper(message->easy_handle)) {
-      kept_.end_sweep(!open_.empty() || !ended_.empty());
+    if (pool.kept().is_sweeper(message->easy_handle)) {
+      pool.kept().end_sweep(pool.transfers() != 0);
       continue;
     }
     Transfer* const transfer = transfer_of(message->easy_handle);
@@ -182,7 +183,7 @@ void CurlTransport::read_messages() {
 // The redirect's own body was read: its connection is kept, and most likely serves the next request. The call
 // handle and the timer belong to the transfer, and stay.
 void CurlTransport::restart(Transfer& transfer) {
-  multi_.remove(transfer.easy());
+  transfer.leave_pool();
   transfer.follow();
   starting_.push_back(transfer.id());
 }
@@ -196,7 +197,7 @@ void CurlTransport::end(Transfer& transfer, HttpEnd end) {
 
 void CurlTransport::release_oldest_ended() {
   const auto node = ended_.extract(ended_.begin());
-  if (node.mapped()->easy() != nullptr) multi_.remove(node.mapped()->easy());
+  node.mapped()->leave_pool();
 }
 
 void CurlTransport::on_timer(std::uint64_t id) {
@@ -213,15 +214,13 @@ void CurlTransport::close() {
   if (std::exchange(closed_, true)) return;
   stops_->close();
   sockets_.abandon_engine();
-  multi_.abandon_engine();
-  kept_.abandon_engine();
+  pools_.abandon_engine();
   ended_.merge(open_);
   for (const auto& [id, transfer] : ended_)
     transfer->hang_up();  // all of them before anything that takes time
-  for (const auto& [id, transfer] : ended_)
-    if (transfer->easy() != nullptr) multi_.remove(transfer->easy());
+  for (const auto& [id, transfer] : ended_) transfer->leave_pool();
   const Transfers dropped = std::exchange(ended_, {});
-  kept_.drop();
+  pools_.drop();
 }
 
 }  // namespace agentcore::detail::net

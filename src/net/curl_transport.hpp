@@ -1,11 +1,10 @@
-// CurlTransport: the Transport, on one libcurl multi handle driven by the engine's descriptors and timers.
+// CurlTransport: the Transport, on libcurl's multi handles, driven by the engine's descriptors and timers.
 #pragma once
 
 #include "loop/engine.hpp"
 #include "net/call_handle.hpp"
+#include "net/connection_pools.hpp"
 #include "net/curl_library.hpp"
-#include "net/curl_multi.hpp"
-#include "net/kept_connections.hpp"
 #include "net/socket_table.hpp"
 #include "net/stop_queue.hpp"
 #include "net/transfer.hpp"
@@ -33,9 +32,11 @@ class CurlTransport final : public Transport,
                             private loop::IoHandler,
                             public std::enable_shared_from_this<CurlTransport> {
  public:
-  static std::shared_ptr<CurlTransport> of(loop::Engine& engine);
+  // The transport of the engine. `pool_size`, of its ConnectionPools, counts for the first call only.
+  static std::shared_ptr<CurlTransport> of(loop::Engine& engine,
+                                           std::size_t pool_size = ConnectionPools::usual_size);
 
-  explicit CurlTransport(loop::Engine& engine);
+  CurlTransport(loop::Engine& engine, std::size_t pool_size);
   ~CurlTransport() override;
   CurlTransport(const CurlTransport&) = delete;
   CurlTransport& operator=(const CurlTransport&) = delete;
@@ -64,8 +65,8 @@ class CurlTransport final : public Transport,
 
   bool is_closed() const noexcept { return closed_ || engine_.closed(); }
   void launch(Transfer& transfer);
-  void act(curl_socket_t descriptor, int events);
-  void read_messages();
+  void act(ConnectionPool& pool, curl_socket_t descriptor, int events);
+  void read_messages(ConnectionPool& pool);
   void end_unwatched();
   void restart(Transfer& transfer);
   void end(Transfer& transfer, HttpEnd end);
@@ -77,8 +78,7 @@ class CurlTransport final : public Transport,
   const CurlLibrary library_;  // first: released when nothing of libcurl is left
   loop::Engine& engine_;
   SocketTable sockets_;
-  CurlMulti multi_;  // closed from the release of the last hold() until the next transfer
-  KeptConnections kept_;
+  ConnectionPools pools_;
   TransferContext context_;
   std::shared_ptr<StopQueue> stops_;
 

@@ -20,23 +20,21 @@ curl_socket_t open_none(void*, curlsocktype, curl_sockaddr*) noexcept {
 }  // namespace
 
 bool KeptConnections::expect_reuse() noexcept {
-  const bool is_expected = sockets_.idle() > expected_;
+  const bool is_expected = may_reuse();
   if (is_expected) ++expected_;
   return is_expected;
 }
 
 // libcurl limits the sum of busy and idle connections. It checks the limit when a connection becomes idle,
 // and closes the one that is idle longest if there are too many. The number of connections that will be busy
-// then is estimated from above; settle_idle() retires the excess that libcurl keeps.
+// then is estimated from above; settle_idle() retires the excess that libcurl keeps, also over all pools.
 void KeptConnections::limit(std::size_t transfers) noexcept {
-  const std::size_t busy = std::max(sockets_.busy(), transfers);
+  const std::size_t busy = std::max(count(SocketUse::busy), transfers);
   multi_.limit_connections(static_cast<long>(std::max<std::size_t>(busy + max_idle_, 2) - 1));
 }
 
-void KeptConnections::settle() {
-  sockets_.settle_idle(max_idle_);
-  if (sockets_.retired() > left_retired_) sweep_due_ = true;
-  left_retired_ = std::min(left_retired_, sockets_.retired());
+void KeptConnections::note_retired() noexcept {
+  if (sockets_.counts().take_retired(pool_)) set_sweep_due();
 }
 
 // libcurl has no function that closes one kept connection. But whenever a transfer begins, it closes the kept
@@ -45,8 +43,8 @@ void KeptConnections::settle() {
 // a local port that no other transfer asks for. CURLOPT_FRESH_CONNECT would do, too, but libcurl 8.22 does
 // not look for dead connections then.
 bool KeptConnections::begin_sweep() {
-  sweep_due_ = false;
-  if (sockets_.retired() == 0 || !multi_.is_open() || sweeper_ != nullptr) return false;
+  if (!std::exchange(sweep_due_, false)) return false;
+  if (count(SocketUse::retired) == 0 || !multi_.is_open() || sweeper_ != nullptr) return false;
   sweeper_ = curl_easy_init();
   if (sweeper_ == nullptr) return false;
   curl_easy_setopt(sweeper_, CURLOPT_URL, "http://127.0.0.1/");
@@ -63,26 +61,24 @@ void KeptConnections::remove_sweeper() noexcept {
   CURL* const sweeper = std::exchange(sweeper_, nullptr);
   multi_.remove(sweeper);
   curl_easy_cleanup(sweeper);
-  left_retired_ = sockets_.retired();
 }
 
 // The remaining connections were retired less than a second after libcurl's last check: a timer starts
 // another sweep. Under a manual clock there is no timer, because libcurl's own clock does not follow it.
 void KeptConnections::end_sweep(bool has_transfers) {
   remove_sweeper();
-  if (engine_gone_ || engine_.closed() || left_retired_ == 0) return;
-  if (!has_transfers && sockets_.idle() == 0) return drop();
+  if (engine_gone_ || engine_.closed() || count(SocketUse::retired) == 0) return;
+  if (!has_transfers && count(SocketUse::idle) == 0) return drop();
   if (!engine_.clock().runs_by_itself() || sweep_timer_ != 0) return;
   sweep_timer_ = engine_.start_timer(engine_.now() + between_sweeps, [this] {
     sweep_timer_ = 0;
-    sweep_due_ = true;
+    set_sweep_due();
   });
 }
 
 void KeptConnections::drop() {
   if (sweeper_ != nullptr) remove_sweeper();
   multi_.close();
-  left_retired_ = 0;
   sweep_due_ = false;
   if (sweep_timer_ != 0 && !engine_gone_) engine_.cancel_timer(std::exchange(sweep_timer_, 0));
 }

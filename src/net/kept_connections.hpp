@@ -1,5 +1,5 @@
-// KeptConnections: limits the idle connections that libcurl keeps for later transfers, and makes libcurl
-// close single ones.
+// KeptConnections: limits the idle connections that a multi handle keeps for later transfers, and makes
+// libcurl close single ones.
 #pragma once
 
 #include "net/curl_multi.hpp"
@@ -19,27 +19,38 @@ namespace agentcore::detail::net {
 // All functions are @loop_thread.
 class KeptConnections {
  public:
-  KeptConnections(loop::Engine& engine, SocketTable& sockets, CurlMulti& multi, std::size_t max_idle)
-      : engine_(engine), sockets_(sockets), multi_(multi), max_idle_(max_idle) {}
+  // `pool`: the number of its sockets in `sockets`. `is_any_due` is set when a sweep becomes due.
+  KeptConnections(loop::Engine& engine, SocketTable& sockets, CurlMulti& multi, std::size_t pool,
+                  std::size_t max_idle, bool& is_any_due)
+      : engine_(engine),
+        sockets_(sockets),
+        multi_(multi),
+        pool_(pool),
+        max_idle_(max_idle),
+        is_any_due_(is_any_due) {}
   KeptConnections(const KeptConnections&) = delete;
   KeptConnections& operator=(const KeptConnections&) = delete;
 
   bool keeps_any() const noexcept { return max_idle_ > 0; }
+  // There is a kept connection, or a retired one that libcurl has not closed yet.
+  bool has_any() const noexcept { return count(SocketUse::idle) + count(SocketUse::retired) != 0; }
 
+  // True when an idle connection may be left for another transfer.
+  bool may_reuse() const noexcept { return count(SocketUse::idle) > expected_; }
   // A transfer is about to begin. True when an idle connection may be left for it: then the transfer counts
   // as the user of that connection until reuse_decided(). libcurl searches kept connections in time linear in
   // their number, so it should only search when there may be one.
   bool expect_reuse() noexcept;
   void reuse_decided() noexcept { --expected_; }
 
-  // Before each call into libcurl: limits the kept connections while `transfers` are open.
+  // Before each call into libcurl: limits the kept connections while the multi handle has `transfers`.
   void limit(std::size_t transfers) noexcept;
-  // After each call into libcurl: retires the connections that are idle in excess.
-  void settle();
+  // After a connection was retired, perhaps one of these: makes a sweep due.
+  void note_retired() noexcept;
 
-  // A sweep makes libcurl close the retired connections. begin_sweep() adds a transfer for this purpose;
-  // libcurl must be run after it if it returns true. The sweep ends with the message of that transfer.
-  bool is_sweep_due() const noexcept { return sweep_due_; }
+  // A sweep makes libcurl close the retired connections. When one is due, begin_sweep() adds a transfer for
+  // this purpose; libcurl must be run after it if it returns true. The sweep ends with the message of that
+  // transfer.
   bool begin_sweep();
   bool is_sweeper(const CURL* easy) const noexcept { return easy == sweeper_; }
   void end_sweep(bool has_transfers);
@@ -50,15 +61,18 @@ class KeptConnections {
   void abandon_engine() noexcept { engine_gone_ = true; }
 
  private:
+  std::size_t count(SocketUse use) const noexcept { return sockets_.counts().in(pool_, use); }
   void remove_sweeper() noexcept;
+  void set_sweep_due() noexcept { sweep_due_ = is_any_due_ = true; }
 
   loop::Engine& engine_;
   SocketTable& sockets_;
   CurlMulti& multi_;
+  const std::size_t pool_;
   const std::size_t max_idle_;
-  std::size_t expected_ = 0;      // transfers that expect to get an idle connection
-  CURL* sweeper_ = nullptr;       // null: no sweep runs
-  std::size_t left_retired_ = 0;  // retired connections that the last sweep did not close
+  bool& is_any_due_;
+  std::size_t expected_ = 0;  // transfers that expect to get an idle connection
+  CURL* sweeper_ = nullptr;   // null: no sweep runs
   std::uint64_t sweep_timer_ = 0;
   bool sweep_due_ = false;
   bool engine_gone_ = false;

@@ -32,7 +32,7 @@ SocketTable::~SocketTable() {
   for (std::size_t i = 0; i < sockets_.size(); ++i) forget(static_cast<int>(i));
 }
 
-int SocketTable::open(int family, int type, int protocol) {
+int SocketTable::open(std::size_t pool, int family, int type, int protocol) {
   const int descriptor = ::socket(family, type | SOCK_CLOEXEC, protocol);
   if (descriptor < 0) return -1;
   forget(descriptor);  // no effect, unless libcurl closed the previous socket without a callback
@@ -42,7 +42,9 @@ int SocketTable::open(int family, int type, int protocol) {
     errno = error;
     return -1;
   }
-  set_use(at(descriptor), Use::busy);
+  Socket& socket = at(descriptor);
+  socket.pool = static_cast<std::uint32_t>(pool);
+  set_use(socket, SocketUse::busy);
   return descriptor;
 }
 
@@ -51,10 +53,13 @@ void SocketTable::close(int descriptor) {
   ::close(descriptor);
 }
 
-bool SocketTable::want(int descriptor, loop::IoEvents events, const std::shared_ptr<CallHandle>& owner,
-                       PrefetchHint hint) {
+bool SocketTable::want(std::size_t pool, int descriptor, loop::IoEvents events,
+                       const std::shared_ptr<CallHandle>& owner, PrefetchHint hint) {
   Socket& socket = at(descriptor);
-  if (socket.use != Use::foreign) set_use(socket, Use::busy);
+  if (socket.use == SocketUse::foreign)
+    socket.pool = static_cast<std::uint32_t>(pool);
+  else
+    set_use(socket, SocketUse::busy);
   socket.unwanted = false;
   return !assign(descriptor, socket, owner, hint) || watch(descriptor, socket, events);
 }
@@ -66,8 +71,8 @@ void SocketTable::unwant(int descriptor) {
   const std::shared_ptr<CallHandle> owner = socket.owner;
   socket.shared = owner == nullptr;
   release(descriptor, socket);
-  if (socket.use == Use::foreign || socket.use == Use::retired) return;
-  if (!connecting_.has(descriptor)) set_use(socket, Use::idle);
+  if (socket.use == SocketUse::foreign || socket.use == SocketUse::retired) return;
+  if (!connecting_.has(descriptor)) set_use(socket, SocketUse::idle);
   socket.last_owner = owner;
   socket.unwanted = true;
   unwanted_.push_back(descriptor);
@@ -107,21 +112,21 @@ void SocketTable::settle_idle(std::size_t most) {
         continue;
       }
       connecting_.remove(descriptor);
-      set_use(socket, Use::idle);
+      set_use(socket, SocketUse::idle);
     }
     socket.unwanted = false;
     socket.last_owner = nullptr;
-    if (socket.use != Use::idle) continue;
+    if (socket.use != SocketUse::idle) continue;
     if (in_libcurl)
-      set_use(socket, Use::busy);
+      set_use(socket, SocketUse::busy);
     else if (!watch(descriptor, socket, loop::IoEvents::readable))
       retire(descriptor, socket);
   }
   const auto is_older = [](const Socket& a, const Socket& b) {
-    const auto rank = [](const Socket& s) { return s.use == Use::idle ? s.idle_number : UINT64_MAX; };
+    const auto rank = [](const Socket& s) { return s.use == SocketUse::idle ? s.idle_number : UINT64_MAX; };
     return rank(a) < rank(b);
   };
-  while (idle() > most) {
+  while (counts_.idle() > most) {
     const auto oldest = std::min_element(sockets_.begin(), sockets_.end(), is_older);
     retire(static_cast<int>(oldest - sockets_.begin()), *oldest);
   }
@@ -131,7 +136,7 @@ void SocketTable::settle_idle(std::size_t most) {
 // uses the connection next. Until then the connection is not watched: it would be reported in every poll.
 bool SocketTable::end_idle(int descriptor) {
   Socket& socket = at(descriptor);
-  if (socket.use != Use::idle) return false;
+  if (socket.use != SocketUse::idle) return false;
   char byte = 0;
   const ssize_t got = ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   const bool is_quiet = got < 0 && (errno == EAGAIN || errno == EINTR);
@@ -147,12 +152,12 @@ bool SocketTable::end_idle(int descriptor) {
 void SocketTable::retire(int descriptor, Socket& socket) {
   ::shutdown(descriptor, SHUT_RDWR);
   unwatch(descriptor, socket);
-  set_use(socket, Use::retired);
+  set_use(socket, SocketUse::retired);
 }
 
 void SocketTable::claim(int descriptor, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint) {
   Socket& socket = at(descriptor);
-  if (socket.watched && socket.use == Use::busy) assign(descriptor, socket, owner, hint);
+  if (socket.watched && socket.use == SocketUse::busy) assign(descriptor, socket, owner, hint);
 }
 
 // False when the transfer was cut: libcurl must not receive another event of it.
@@ -163,7 +168,7 @@ bool SocketTable::assign(int descriptor, Socket& socket, const std::shared_ptr<C
     release(descriptor, socket);
     socket.owner = owner;
   }
-  if (socket.use == Use::foreign || owner == nullptr) return true;
+  if (socket.use == SocketUse::foreign || owner == nullptr) return true;
   if (owner->sockets().claim(connecting_.twin_of(descriptor))) return true;
   unwatch(descriptor, socket);
   return false;
@@ -214,7 +219,7 @@ void SocketTable::unwatch(int descriptor, Socket& socket) {
 
 void SocketTable::release(int descriptor, Socket& socket) {
   if (socket.owner == nullptr) return;
-  if (socket.use != Use::foreign) socket.owner->sockets().release(connecting_.twin_of(descriptor));
+  if (socket.use != SocketUse::foreign) socket.owner->sockets().release(connecting_.twin_of(descriptor));
   socket.owner = nullptr;
 }
 
@@ -226,14 +231,13 @@ void SocketTable::forget(int descriptor) {
   connecting_.remove(descriptor);
   socket.last_owner = nullptr;
   socket.unwanted = false;
-  set_use(socket, Use::foreign);
+  set_use(socket, SocketUse::foreign);
 }
 
-void SocketTable::set_use(Socket& socket, Use use) noexcept {
+void SocketTable::set_use(Socket& socket, SocketUse use) noexcept {
   if (socket.use == use) return;
-  if (socket.use != Use::foreign) --counts_[static_cast<std::size_t>(socket.use)];
-  if (use != Use::foreign) ++counts_[static_cast<std::size_t>(use)];
-  if (use == Use::idle) socket.idle_number = ++last_idle_number_;
+  counts_.change(socket.pool, socket.use, use);
+  if (use == SocketUse::idle) socket.idle_number = ++last_idle_number_;
   socket.use = use;
 }
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "loop/io.hpp"
+#include "net/socket_counts.hpp"
 #include "net/socket_twins.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,15 +45,16 @@ class SocketTable {
   SocketTable(loop::Engine& engine, loop::IoHandler& handler) : engine_(engine), handler_(handler) {}
   ~SocketTable();
 
-  // A new socket for libcurl to connect, -1 and errno on failure. Not inherited by child processes.
-  int open(int family, int type, int protocol);
+  // A new socket of that pool for libcurl to connect, -1 and errno on failure. Not inherited by child
+  // processes.
+  int open(std::size_t pool, int family, int type, int protocol);
   // Releases and closes a socket made by open().
   void close(int descriptor);
 
-  // libcurl waits for `events` on behalf of `owner`'s transfer (null: of no single transfer). False when the
-  // system refuses to watch the descriptor: the transfer would wait for ever.
-  [[nodiscard]] bool want(int descriptor, loop::IoEvents events, const std::shared_ptr<CallHandle>& owner,
-                          PrefetchHint hint = {});
+  // libcurl, in that pool, waits for `events` on behalf of `owner`'s transfer (null: of no single transfer).
+  // False when the system refuses to watch the descriptor: the transfer would wait for ever.
+  [[nodiscard]] bool want(std::size_t pool, int descriptor, loop::IoEvents events,
+                          const std::shared_ptr<CallHandle>& owner, PrefetchHint hint = {});
   // libcurl does not wait any more: the connection is kept for later transfers, or about to be closed, or its
   // socket was closed before it was connected.
   void unwant(int descriptor);
@@ -75,15 +76,14 @@ class SocketTable {
   // Then the descriptor is no longer watched.
   bool unwatch_if_over(int descriptor);
 
-  // The number of kept connections that serve no transfer now.
-  std::size_t idle() const noexcept { return counts_[static_cast<std::size_t>(Use::idle)]; }
-  // The number of connections that serve a transfer, or are being made for one.
-  std::size_t busy() const noexcept { return counts_[static_cast<std::size_t>(Use::busy)]; }
-  // The number of kept connections that were shut down here, and that libcurl has not closed yet.
-  std::size_t retired() const noexcept { return counts_[static_cast<std::size_t>(Use::retired)]; }
+  // The pool that libcurl uses a descriptor in.
+  std::size_t pool_of(int descriptor) { return at(descriptor).pool; }
+  // The connections that open() made, by pool.
+  SocketCounts& counts() noexcept { return counts_; }
+  const SocketCounts& counts() const noexcept { return counts_; }
 
-  // Watches the connections that became idle since the last call. If more than `most` are idle then, retires
-  // those that are idle longest. To be called after each call into libcurl.
+  // Watches the connections that became idle since the last call. If more than `most` of all pools are idle
+  // then, retires those that are idle longest. To be called after each call into libcurl.
   void settle_idle(std::size_t most);
   // To be called for each event. False if the connection is not idle. Else retires it if its server closed
   // it, or sent data over HTTP/1 without a request.
@@ -93,26 +93,20 @@ class SocketTable {
   void abandon_engine() noexcept { engine_gone_ = true; }
 
  private:
-  enum class Use : std::uint8_t {
-    foreign,  // not made by open(): libcurl's own, only watched
-    busy,     // serves a transfer, or is being connected for one
-    idle,     // kept by libcurl for a later transfer
-    retired,  // was idle and was shut down here; libcurl has not closed it yet
-  };
-
   struct Socket {
     std::shared_ptr<CallHandle> owner;
     std::shared_ptr<CallHandle> last_owner;  // if `unwanted`
     PrefetchHint hint;
     std::uint64_t idle_number = 0;  // from a counter of the connections that became idle
-    Use use = Use::foreign;
+    std::uint32_t pool = 0;
+    SocketUse use = SocketUse::foreign;
     bool shared = false;    // served several transfers at a time (HTTP/2)
     bool watched = false;   // by the engine
     bool unwanted = false;  // since the last settle_idle()
   };
 
   Socket& at(int descriptor);
-  void set_use(Socket& socket, Use use) noexcept;
+  void set_use(Socket& socket, SocketUse use) noexcept;
   bool watch(int descriptor, Socket& socket, loop::IoEvents events);
   void unwatch(int descriptor, Socket& socket);
   bool assign(int descriptor, Socket& socket, const std::shared_ptr<CallHandle>& owner, PrefetchHint hint);
@@ -126,7 +120,7 @@ class SocketTable {
   std::vector<Socket> sockets_;  // by descriptor: the system hands out the smallest free numbers
   std::vector<int> unwanted_;    // since the last settle_idle(); some may be wanted or closed since
   std::uint64_t last_idle_number_ = 0;
-  std::array<std::size_t, 4> counts_{};  // of our sockets, by Use; `foreign` is not counted
+  SocketCounts counts_;
   bool engine_gone_ = false;
 };
 

@@ -3,9 +3,9 @@
 #include "core/wipe.hpp"
 #include "loop/engine.hpp"
 #include "net/ascii.hpp"
+#include "net/connection_pool.hpp"
 #include "net/easy_options.hpp"
 #include "net/end_report.hpp"
-#include "net/kept_connections.hpp"
 #include "net/location.hpp"
 #include "net/proxy.hpp"
 #include "net/socket_table.hpp"
@@ -31,6 +31,12 @@ long number_of(CURL* easy, CURLINFO info) noexcept {
   long number = 0;
   if (easy != nullptr) curl_easy_getinfo(easy, info, &number);
   return number;
+}
+
+curl_socket_t socket_of(CURL* easy) noexcept {
+  curl_socket_t descriptor = CURL_SOCKET_BAD;
+  curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &descriptor);
+  return descriptor;
 }
 
 }  // namespace
@@ -63,11 +69,13 @@ bool Transfer::is_over() const noexcept {
   return handle_->is_cut() || has_hung_up_ || context_.engine.closed();
 }
 
-std::optional<HttpEnd> Transfer::prepare() {
+std::optional<HttpEnd> Transfer::prepare(ConnectionPool& pool) {
+  pool_ = &pool;
+  pool.enter();
   if (handle_->is_cut()) return end_of(CURLE_OK);
   timer_.connecting();
   if (timer_.is_due()) return end_by_deadline();
-  expects_reuse_ = context_.kept.expect_reuse();
+  expects_reuse_ = pool.kept().expect_reuse();
   if (const CURLcode result = make_easy(); result != CURLE_OK) return end_of(result);
   timer_.arm();
   return std::nullopt;
@@ -88,14 +96,14 @@ CURLcode Transfer::make_easy() {
   return set_options(easy_, request,
                      {.http2 = may_share_,
                       .fresh_connection = !expects_reuse_,
-                      .keep_connection = context_.kept.keeps_any(),
+                      .keep_connection = pool_->kept().keeps_any(),
                       .headers = opening_->headers,
                       .error_buffer = opening_->error.data()});
 }
 
 std::unique_ptr<HttpHandler> Transfer::take_handler() {
   timer_.cancel();
-  if (std::exchange(expects_reuse_, false)) context_.kept.reuse_decided();
+  if (std::exchange(expects_reuse_, false)) pool_->kept().reuse_decided();
   hang_up();
   return std::move(handler_);
 }
@@ -104,6 +112,10 @@ void Transfer::hang_up() {
   has_hung_up_ = true;
   context_.sockets.hang_up(handle_->sockets());
   handle_->attach(nullptr);
+}
+
+void Transfer::leave_pool() noexcept {
+  if (pool_ != nullptr) std::exchange(pool_, nullptr)->leave(easy_);
 }
 
 void Transfer::follow() {
@@ -162,16 +174,12 @@ void Transfer::forget_opening() {
   answer_.forget_head();
 }
 
-// The connection does not use HTTP/2.
-void Transfer::claim_socket() {
-  may_share_ = false;
-  curl_socket_t descriptor = CURL_SOCKET_BAD;
-  curl_easy_getinfo(easy_, CURLINFO_ACTIVESOCKET, &descriptor);
-  if (descriptor != CURL_SOCKET_BAD) context_.sockets.claim(descriptor, handle_, {this, handler_.get()});
-}
-
 bool Transfer::take_head(std::string_view line) {
-  if (may_share_ && line.starts_with("HTTP/1.")) claim_socket();
+  if (may_share_ && line.starts_with("HTTP/1.")) {
+    may_share_ = false;
+    const curl_socket_t descriptor = socket_of(easy_);
+    if (descriptor != CURL_SOCKET_BAD) context_.sockets.claim(descriptor, handle_, {this, handler_.get()});
+  }
   return answer_.take_head(line, opening_ != nullptr ? &opening_->request : nullptr);
 }
 
@@ -185,11 +193,12 @@ void Transfer::take_connection() {
   // If the connection may use HTTP/2, later transfers may join it.
   context_.sockets.connected(handle_->sockets(), may_share_);
   timer_.request_sent();
-  if (std::exchange(expects_reuse_, false)) context_.kept.reuse_decided();
+  if (std::exchange(expects_reuse_, false)) pool_->kept().reuse_decided();
 }
 
 curl_socket_t Transfer::open_socket(const curl_sockaddr& address) {
-  const int descriptor = context_.sockets.open(address.family, address.socktype, address.protocol);
+  const int descriptor =
+      context_.sockets.open(pool_->number(), address.family, address.socktype, address.protocol);
   socket_error_ = descriptor < 0 ? errno : 0;
   return descriptor;
 }

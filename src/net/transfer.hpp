@@ -27,14 +27,13 @@ class Engine;
 namespace agentcore::detail::net {
 
 struct EndFacts;
-class KeptConnections;
+class ConnectionPool;
 class SocketTable;
 
 // The state that the transfers of one transport share.
 struct TransferContext {
   loop::Engine& engine;
   SocketTable& sockets;
-  KeptConnections& kept;
   const bool http2;                                   // used where TLS and the server allow it
   const std::function<void(std::uint64_t)> on_timer;  // a transfer's timer fired; its id
 };
@@ -48,7 +47,7 @@ class Transfer {
  public:
   Transfer(TransferContext& context, std::uint64_t id, HttpRequest request,
            std::shared_ptr<CallHandle> handle, std::unique_ptr<HttpHandler> handler);
-  ~Transfer();  // the easy handle must be out of its multi handle by now
+  ~Transfer();  // it must have left its pool
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
@@ -69,10 +68,12 @@ class Transfer {
   // that no other will be.
   bool is_alone() const noexcept { return !may_share_ || timer_.deadlines().is_connecting(); }
 
-  // Creates the easy handle and starts the timer. If it returns an end, the transfer cannot run.
-  std::optional<HttpEnd> prepare();
-  // Queues the transfer again, for the request to the address of a redirect. The easy handle must be out of
-  // its multi handle by now.
+  // Enters the pool, creates the easy handle and starts the timer. If it returns an end, the transfer cannot
+  // run.
+  std::optional<HttpEnd> prepare(ConnectionPool& pool);
+  // Leaves the pool, if the transfer is in one.
+  void leave_pool() noexcept;
+  // Queues the transfer again, for the request to the address of a redirect. It must have left its pool.
   void follow();
   // Ends the transfer: it has no timer and no socket any more. Returns its handler, for the last call.
   std::unique_ptr<HttpHandler> take_handler();
@@ -108,10 +109,10 @@ class Transfer {
 
   CURLcode make_easy();
   void forget_opening();
-  void claim_socket();
   EndFacts facts(CURLcode result) const;
 
   TransferContext& context_;
+  ConnectionPool* pool_ = nullptr;  // null: the transfer is queued
   CURL* easy_ = nullptr;
   const std::shared_ptr<CallHandle> handle_;
   std::unique_ptr<HttpHandler> handler_;
@@ -122,7 +123,7 @@ class Transfer {
   int socket_error_ = 0;        // errno of the last socket that could not be made; 0: it was made
   bool has_hung_up_ = false;    // the handler receives nothing more, even if it still exists
   bool may_share_ = false;      // its connection may use HTTP/2
-  bool expects_reuse_ = false;  // counted in KeptConnections as the next user of an idle connection
+  bool expects_reuse_ = false;  // counted in the pool as the next user of an idle connection
 };
 
 }  // namespace agentcore::detail::net

@@ -42,9 +42,14 @@ std::size_t client_sockets(const SocketServer& server) {
   return count;
 }
 
+using Pools = detail::net::ConnectionPools;
+
 struct Load {
-  explicit Load(SocketServer::Script script, RuntimeOptions options = {})
-      : server(std::move(script)), runtime(std::move(options)) {}
+  explicit Load(SocketServer::Script script, RuntimeOptions options = {},
+                std::size_t pool_size = Pools::usual_size)
+      : server(std::move(script)), runtime(std::move(options)) {
+    use_pools_of(pool_size, runtime);
+  }
 
   // Runs `width` transfers side by side to their ends.
   void run(std::size_t width) {
@@ -72,7 +77,7 @@ RuntimeOptions keeping(std::uint32_t connections) {
 }  // namespace
 
 TEST_CASE("after a burst at most the configured number of connections is kept", "[net][G13][G15]") {
-  Load load(answer_all, keeping(3));
+  Load load(answer_all, keeping(3), GENERATE(Pools::usual_size, 4, 1));
   load.run(20);
   CHECK(load.comes_to(3));
   CHECK(load.server.wait([&] { return load.server.closed() == load.server.accepted() - 3; }));
@@ -83,13 +88,13 @@ TEST_CASE("after a burst at most the configured number of connections is kept", 
 }
 
 TEST_CASE("eight idle connections are kept by default", "[net][G13]") {
-  Load load(answer_all);
+  Load load(answer_all, {}, GENERATE(Pools::usual_size, 3));
   load.run(20);
   CHECK(load.comes_to(8));
 }
 
 TEST_CASE("without kept connections each transfer makes its own connection", "[net][G13]") {
-  Load load(answer_all, keeping(0));
+  Load load(answer_all, keeping(0), GENERATE(Pools::usual_size, 1));
   for (int i = 0; i < 3; ++i) {
     load.run(2);
     CHECK(load.comes_to(0));
@@ -97,8 +102,23 @@ TEST_CASE("without kept connections each transfer makes its own connection", "[n
   CHECK(load.server.accepted() == 6);
 }
 
+TEST_CASE("a connection pool without connections takes no descriptors", "[net][G13]") {
+  Load load(answer_all, keeping(0), 2);
+  load.run(1);
+  REQUIRE(load.comes_to(0));
+  const auto descriptors = [&] {
+    return open_descriptors() - static_cast<std::size_t>(load.server.accepted());
+  };
+  const std::size_t of_one_pool = descriptors();
+  load.run(7);
+  REQUIRE(load.comes_to(0));
+  CHECK(drive(load.runtime, &load.server, [&] { return descriptors() == of_one_pool; }));
+  load.run(7);  // they can be used again
+  CHECK(load.server.accepted() == 15);
+}
+
 TEST_CASE("a kept connection that its server closes is closed here", "[net][G13]") {
-  Load load(answer_once);
+  Load load(answer_once, {}, GENERATE(Pools::usual_size, 2));
   load.run(5);
   REQUIRE(client_sockets(load.server) == 5);
   for (int i = 0; i < 5; ++i) load.server.step();
@@ -106,10 +126,11 @@ TEST_CASE("a kept connection that its server closes is closed here", "[net][G13]
 }
 
 TEST_CASE("if a server closes one kept connection the others stay in use", "[net][G13]") {
-  Load load([closed = std::make_shared<std::atomic<bool>>(false)](Peer& peer) {
+  const auto close_the_first = [closed = std::make_shared<std::atomic<bool>>(false)](Peer& peer) {
     if (!closed->exchange(true)) return answer_once(peer);
     answer_all(peer);
-  });
+  };
+  Load load(close_the_first, {}, GENERATE(Pools::usual_size, 1));
   load.run(4);
   REQUIRE(client_sockets(load.server) == 4);
   load.server.step();

@@ -118,11 +118,13 @@ TEST_CASE("the Runtime may be destroyed in any callback", "[net][G4]") {
 
 TEST_CASE("open transfers are closed without a callback when the Runtime is destroyed", "[net][G13]") {
   SocketServer server(stream_once);
+  const std::size_t pool_size = GENERATE(detail::net::ConnectionPools::usual_size, 2);
   const std::size_t before = open_descriptors();
   std::vector<Call> calls;
   std::shared_ptr<detail::net::Transport> transport;
   {
     Runtime runtime;
+    use_pools_of(pool_size, runtime);
     transport = detail::net::Transport::of(*detail::loop::engine_of(runtime));
     for (int i = 0; i < 5; ++i) calls.push_back(start(runtime, request_to(server.url())));
     REQUIRE(drive(runtime, &server, [&] { return !calls.back().heard->body.empty(); }));
@@ -141,10 +143,42 @@ TEST_CASE("open transfers are closed without a callback when the Runtime is dest
   CHECK(heard->destroyed);
 }
 
+TEST_CASE("a cut in one connection pool leaves the transfers of the others", "[net][G5][G6]") {
+  std::atomic<bool> answers = false;
+  SocketServer server([&answers](Peer& peer) {
+    peer.read_request();
+    peer.write(stream_head);
+    peer.write("data: 1\n\n");
+    if (peer.wait_step()) peer.write(answers ? "data: 2\n\n" : "");
+  });
+  Runtime runtime;
+  use_pools_of(2, runtime);
+  std::vector<Call> calls;
+  for (int i = 0; i < 6; ++i) calls.push_back(start(runtime, request_to(server.url())));
+  const auto streaming = [](const Call& call) { return !call.heard->body.empty(); };
+  REQUIRE(drive(runtime, &server, [&] { return std::all_of(calls.begin(), calls.end(), streaming); }));
+  calls[1].handle->cut();
+  calls[4].handle->cut();
+  REQUIRE(drive(runtime, &server, [&] { return open_transfers(runtime) == 4; }));
+  answers = true;
+  for (int i = 0; i < 6; ++i) server.step();
+  REQUIRE(drive(runtime, &server, [&] { return open_transfers(runtime) == 0; }));
+  for (const std::size_t i : {1, 4}) {
+    CHECK(calls[i].heard->end.code == Errc::cancelled);
+    CHECK(calls[i].heard->body == "data: 1\n\n");
+  }
+  for (const std::size_t i : {0, 2, 3, 5}) {
+    CHECK(calls[i].heard->end.code == Errc::none);
+    CHECK(calls[i].heard->body == "data: 1\n\ndata: 2\n\n");
+  }
+}
+
 TEST_CASE("many cuts are carried out in order and sockets first", "[net][G5][G6]") {
   SocketServer server(stream_once);
+  const std::size_t pool_size = GENERATE(detail::net::ConnectionPools::usual_size, 30);
   testing::ManualClock clock;
   Runtime runtime({.clock = &clock});
+  use_pools_of(pool_size, runtime);
   std::vector<Call> calls;
   for (int i = 0; i < 200; ++i) calls.push_back(start(runtime, request_to(server.url())));
   const auto streaming = [](const Call& call) { return !call.heard->body.empty(); };
@@ -213,7 +247,9 @@ TEST_CASE("a transfer that was cut on a kept connection is not resent", "[net][G
 
 TEST_CASE("a cut never touches a transfer that was not cut", "[net][race]") {
   SocketServer server(answer_all);
+  const std::size_t pool_size = GENERATE(detail::net::ConnectionPools::usual_size, 1);
   Runtime runtime;
+  use_pools_of(pool_size, runtime);
   constexpr int rounds = 400;
   constexpr int width = 4;  // transfers at a time, on kept connections
 

@@ -5,12 +5,14 @@
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
 #include "net/call_handle.hpp"
+#include "net/curl_transport.hpp"
 #include "net/transport.hpp"
 #include "support/wire/socket_server.hpp"
 
 #include <agentcore/runtime.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -89,6 +91,11 @@ inline Call start(Runtime& runtime, detail::net::HttpRequest request) {
   detail::net::Transport::of(*detail::loop::engine_of(runtime))
       ->start(std::move(request), call.handle, std::make_unique<RecordingHandler>(call.heard));
   return call;
+}
+
+// Before the first transfer: connection pools of that size, so that few transfers fill several.
+inline void use_pools_of(std::size_t size, Runtime& runtime) {
+  detail::net::CurlTransport::of(*detail::loop::engine_of(runtime), size);
 }
 
 // Polls until `done`, and sleeps on the loop's descriptor and the server's signal meanwhile. False after a

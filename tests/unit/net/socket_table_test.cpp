@@ -23,6 +23,7 @@ using detail::loop::IoEvents;
 namespace {
 
 struct Table : detail::loop::IoHandler {
+  Table() { sockets.counts().add_pool(); }
   void on_io(int, IoEvents) override {}
 
   std::shared_ptr<CallHandle> owner() { return CallHandle::make(*detail::loop::engine_of(runtime)); }
@@ -47,7 +48,7 @@ struct Table : detail::loop::IoHandler {
     REQUIRE(::bind(listener, any, size) == 0);
     REQUIRE(::listen(listener, 1) == 0);
     REQUIRE(::getsockname(listener, any, &size) == 0);
-    const int socket = sockets.open(AF_INET, SOCK_STREAM, 0);
+    const int socket = sockets.open(0, AF_INET, SOCK_STREAM, 0);
     REQUIRE(::connect(socket, any, size) == 0);
     other = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     ::close(listener);
@@ -63,29 +64,29 @@ struct Table : detail::loop::IoHandler {
 TEST_CASE("a socket is claimed for the transfer that waits for it until it is kept", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
-  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
+  const int socket = table.sockets.open(0, AF_INET, SOCK_STREAM, 0);
   CHECK_FALSE(Table::has_claims(*cut));
-  CHECK(table.sockets.want(socket, IoEvents::writable, cut));
+  CHECK(table.sockets.want(0, socket, IoEvents::writable, cut));
   CHECK(Table::has_claims(*cut));
   table.sockets.connected(cut->sockets(), false);
-  CHECK(table.sockets.want(socket, IoEvents::readable, cut));
+  CHECK(table.sockets.want(0, socket, IoEvents::readable, cut));
   CHECK(Table::has_claim(*cut, socket));
-  CHECK(table.sockets.idle() == 0);
+  CHECK(table.sockets.counts().idle() == 0);
   table.sockets.unwant(socket);
   CHECK_FALSE(Table::has_claims(*cut));
-  CHECK(table.sockets.idle() == 1);
+  CHECK(table.sockets.counts().idle() == 1);
   table.sockets.close(socket);
-  CHECK(table.sockets.idle() == 0);
+  CHECK(table.sockets.counts().idle() == 0);
 }
 
 TEST_CASE("a socket is released before another transfer claims it", "[net][G6]") {
   Table table;
   const auto first = table.owner();
   const auto second = table.owner();
-  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
-  CHECK(table.sockets.want(socket, IoEvents::readable, first));
+  const int socket = table.sockets.open(0, AF_INET, SOCK_STREAM, 0);
+  CHECK(table.sockets.want(0, socket, IoEvents::readable, first));
   table.sockets.connected(first->sockets(), false);
-  CHECK(table.sockets.want(socket, IoEvents::readable, second));
+  CHECK(table.sockets.want(0, socket, IoEvents::readable, second));
   CHECK_FALSE(Table::has_claims(*first));
   CHECK(Table::has_claim(*second, socket));
   table.sockets.close(socket);
@@ -94,8 +95,8 @@ TEST_CASE("a socket is released before another transfer claims it", "[net][G6]")
 TEST_CASE("a socket is released before it is closed", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
-  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
-  CHECK(table.sockets.want(socket, IoEvents::readable, cut));
+  const int socket = table.sockets.open(0, AF_INET, SOCK_STREAM, 0);
+  CHECK(table.sockets.want(0, socket, IoEvents::readable, cut));
   table.sockets.close(socket);
   CHECK_FALSE(Table::has_claims(*cut));
 }
@@ -103,9 +104,9 @@ TEST_CASE("a socket is released before it is closed", "[net][G6]") {
 TEST_CASE("a socket that libcurl closes before it is connected is forgotten", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
-  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
-  CHECK(table.sockets.want(socket, IoEvents::writable, cut));
-  CHECK(table.sockets.busy() == 1);
+  const int socket = table.sockets.open(0, AF_INET, SOCK_STREAM, 0);
+  CHECK(table.sockets.want(0, socket, IoEvents::writable, cut));
+  CHECK(table.sockets.counts().in(0, SocketUse::busy) == 1);
   const std::size_t with_socket_and_twin = test::open_descriptors();
   SECTION("before libcurl stops waiting") {
     ::close(socket);
@@ -121,16 +122,16 @@ TEST_CASE("a socket that libcurl closes before it is connected is forgotten", "[
     table.sockets.connected(cut->sockets(), false);
   }
   CHECK_FALSE(Table::has_claims(*cut));
-  CHECK(table.sockets.busy() == 0);
-  CHECK(table.sockets.idle() == 0);
+  CHECK(table.sockets.counts().in(0, SocketUse::busy) == 0);
+  CHECK(table.sockets.counts().idle() == 0);
   CHECK(test::open_descriptors() == with_socket_and_twin - 2);
 }
 
 TEST_CASE("a stop never reaches the next owner of a number that libcurl closed", "[net][G6]") {
   Table table;
   const auto cut = table.owner();
-  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
-  CHECK(table.sockets.want(socket, IoEvents::writable, cut));
+  const int socket = table.sockets.open(0, AF_INET, SOCK_STREAM, 0);
+  CHECK(table.sockets.want(0, socket, IoEvents::writable, cut));
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
   REQUIRE(::dup2(pair[0], socket) == socket);  // libcurl closed it, and another thread opened this
@@ -140,7 +141,7 @@ TEST_CASE("a stop never reaches the next owner of a number that libcurl closed",
   table.sockets.unwant(socket);
   table.sockets.settle_idle(0);
   CHECK_FALSE(Table::has_ended(pair[1]));
-  CHECK(table.sockets.busy() + table.sockets.idle() == 0);
+  CHECK(table.sockets.counts().in(0, SocketUse::busy) + table.sockets.counts().idle() == 0);
   for (const int descriptor : {pair[0], pair[1], socket}) ::close(descriptor);
 }
 
@@ -149,11 +150,11 @@ TEST_CASE("a socket that is open after its transfer has ended is kept", "[net]")
   const auto cut = table.owner();
   int other = -1;
   const int socket = table.connected(other);
-  CHECK(table.sockets.want(socket, IoEvents::readable, cut));
+  CHECK(table.sockets.want(0, socket, IoEvents::readable, cut));
   table.sockets.unwant(socket);
-  CHECK(table.sockets.idle() == 0);
+  CHECK(table.sockets.counts().idle() == 0);
   table.sockets.settle_idle(10);
-  CHECK(table.sockets.idle() == 1);
+  CHECK(table.sockets.counts().idle() == 1);
   CHECK_FALSE(Table::has_ended(other));
   table.sockets.close(socket);
   CHECK(Table::has_ended(other));  // no second descriptor keeps the connection open
@@ -164,17 +165,17 @@ TEST_CASE("a new socket has nothing of the closed one whose number it got", "[ne
   Table table;
   const auto first = table.owner();
   const auto second = table.owner();
-  const int socket = table.sockets.open(AF_INET, SOCK_STREAM, 0);
-  CHECK(table.sockets.want(socket, IoEvents::writable, first));
+  const int socket = table.sockets.open(0, AF_INET, SOCK_STREAM, 0);
+  CHECK(table.sockets.want(0, socket, IoEvents::writable, first));
   table.sockets.connected(first->sockets(), false);
   table.sockets.unwant(socket);
   table.sockets.close(socket);
-  REQUIRE(table.sockets.open(AF_INET, SOCK_STREAM, 0) == socket);
+  REQUIRE(table.sockets.open(0, AF_INET, SOCK_STREAM, 0) == socket);
   second->cut();
-  CHECK(table.sockets.want(socket, IoEvents::writable, second));
+  CHECK(table.sockets.want(0, socket, IoEvents::writable, second));
   table.sockets.settle_idle(10);
-  CHECK(table.sockets.busy() == 1);
-  CHECK(table.sockets.idle() == 0);
+  CHECK(table.sockets.counts().in(0, SocketUse::busy) == 1);
+  CHECK(table.sockets.counts().idle() == 0);
   table.sockets.close(socket);
 }
 
@@ -185,14 +186,14 @@ TEST_CASE("an idle socket is not claimed for a transfer that libcurl does not wa
   const auto cut = table.owner();
   int other = -1;
   const int socket = table.connected(other);
-  CHECK(table.sockets.want(socket, IoEvents::readable, nullptr));
+  CHECK(table.sockets.want(0, socket, IoEvents::readable, nullptr));
   table.sockets.connected(cut->sockets(), true);
   table.sockets.unwant(socket);
   table.sockets.settle_idle(10);
-  REQUIRE(table.sockets.idle() == 1);
+  REQUIRE(table.sockets.counts().idle() == 1);
   table.sockets.claim(socket, cut, {});
   CHECK_FALSE(Table::has_claims(*cut));
-  CHECK(table.sockets.want(socket, IoEvents::readable, nullptr));
+  CHECK(table.sockets.want(0, socket, IoEvents::readable, nullptr));
   table.sockets.claim(socket, cut, {});
   CHECK(Table::has_claims(*cut));
   table.sockets.close(socket);
@@ -204,7 +205,7 @@ TEST_CASE("a descriptor of the host is watched but never shut down", "[net][G6]"
   const auto cut = table.owner();
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-  CHECK(table.sockets.want(pair[0], IoEvents::readable, cut));
+  CHECK(table.sockets.want(0, pair[0], IoEvents::readable, cut));
   CHECK_FALSE(Table::has_claim(*cut, pair[0]));
   cut->cut();
   table.sockets.hang_up(cut->sockets());
@@ -212,7 +213,7 @@ TEST_CASE("a descriptor of the host is watched but never shut down", "[net][G6]"
   CHECK(::recv(pair[1], &byte, 1, MSG_DONTWAIT) == -1);  // nothing there, and no end either
   CHECK(table.sockets.unwatch_if_over(pair[0]));
   table.sockets.unwant(pair[0]);
-  CHECK(table.sockets.idle() == 0);
+  CHECK(table.sockets.counts().idle() == 0);
   ::close(pair[0]);
   ::close(pair[1]);
 }
@@ -222,7 +223,7 @@ TEST_CASE("the connection of a transfer that ends early is shut down at once", "
   const auto cut = table.owner();
   int other = -1;
   const int socket = table.connected(other);
-  REQUIRE(table.sockets.want(socket, IoEvents::readable, cut));
+  REQUIRE(table.sockets.want(0, socket, IoEvents::readable, cut));
   SECTION("before its request") {
   }
   SECTION("after its request") {
@@ -240,7 +241,7 @@ TEST_CASE("a stop shuts down a socket that is not connected by libcurl yet", "[n
   const auto cut = table.owner();
   int other = -1;
   const int socket = table.connected(other);
-  REQUIRE(table.sockets.want(socket, IoEvents::writable, cut));
+  REQUIRE(table.sockets.want(0, socket, IoEvents::writable, cut));
   cut->cut();
   CHECK(Table::has_ended(other));
   table.sockets.connected(cut->sockets(), false);
@@ -254,7 +255,7 @@ TEST_CASE("a connection that is made after its stop is shut down", "[net][G6]") 
   int other = -1;
   const int socket = table.connected(other);
   cut->cut();
-  CHECK(table.sockets.want(socket, IoEvents::writable, cut));
+  CHECK(table.sockets.want(0, socket, IoEvents::writable, cut));
   CHECK(Table::has_ended(other));
   table.sockets.close(socket);
   ::close(other);
