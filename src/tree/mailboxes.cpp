@@ -166,8 +166,8 @@ SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOpti
     cell.release();
     note_mail(id);
     tree_.control.push(std::move(op));
+    cut.request_stop();  // before the loop is woken, with which the server would compete for a processor
     tree_.waker->notify();
-    cut.request_stop();
     return result;
   } catch (const std::bad_alloc&) {
     return {Errc::out_of_memory};

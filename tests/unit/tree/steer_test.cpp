@@ -166,6 +166,25 @@ TEST_CASE("steer now ends the open model call, and the model is asked again", "[
   }
 }
 
+// Else the loop thread would compete for a processor with whoever learns of the end.
+TEST_CASE("a verb cuts the model call before it wakes the loop", "[tree][steer][G6]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  std::vector<bool> was_cut;
+  const auto wake = t.runtime->on_wake([&] { was_cut.push_back(t.llm->call(0).stop.stop_requested()); });
+  SECTION("steer") {
+    CHECK(agent.steer("shorter", now).when == SteerWhen::now);
+  }
+  SECTION("interrupt") {
+    CHECK(agent.interrupt().took_effect());
+  }
+  SECTION("stop") {
+    CHECK(agent.stop().took_effect());
+  }
+  CHECK(was_cut == std::vector<bool>{true});
+}
+
 TEST_CASE("a model call that ignores steer now is given up while the turn goes on", "[tree][steer][G2]") {
   ToolTurn t;
   t.llm->on_stop = OnStop::deaf;
