@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore::detail::core {
@@ -93,11 +94,16 @@ class AgentTable {
   std::atomic<std::uint32_t> alive_{0};
 };
 
-// Publishes, during its lifetime, that the loop thread runs an action of `node`.
+// Publishes, during its lifetime, that the loop thread runs an action of an agent.
 class ActiveAgentGuard {
  public:
-  ActiveAgentGuard(AgentTable& table, const Node& node) noexcept
-      : table_(table), before_(table.active_agent.load(std::memory_order_relaxed)) {
+  // Publishes nothing before set().
+  explicit ActiveAgentGuard(AgentTable& table) noexcept
+      : table_(table), before_(table.active_agent.load(std::memory_order_relaxed)) {}
+  ActiveAgentGuard(AgentTable& table, const Node& node) noexcept : ActiveAgentGuard(table) { set(node); }
+  // Publishes `node`, whose action follows the last one. For the same agent there is nothing to write.
+  void set(const Node& node) noexcept {
+    if (std::exchange(node_, &node) == &node) return;
     table_.active_agent.store(before_ == nullptr || before_ == &node ? &node : table_.several_agents(),
                               std::memory_order_seq_cst);
   }
@@ -108,6 +114,7 @@ class ActiveAgentGuard {
  private:
   AgentTable& table_;
   const Node* before_;
+  const Node* node_ = nullptr;
 };
 
 }  // namespace agentcore::detail::core

@@ -31,6 +31,7 @@ bool is_in_turn(const Node& node) noexcept {
 void Scheduler::run_round(loop::PollBudget& budget) {
   ReadyList& ready = tree_.ready;
   const std::uint32_t enough = budget.used() + small_round;
+  core::ActiveAgentGuard active(tree_.table);
   ready.begin_round();
   while (tree_.control.empty() && budget.spend()) {
     Node* node = ready.next();
@@ -41,6 +42,7 @@ void Scheduler::run_round(loop::PollBudget& budget) {
     if (!node) return;
     bool began = false;
     try {
+      active.set(*node);
       if (!turn::is_active(*node)) began = step(*node);  // else the end of its turn schedules it
     } catch (...) {                                      // an allocation failed: the next round tries again
       ready.again(*node);
@@ -59,7 +61,6 @@ void Scheduler::run_round(loop::PollBudget& budget) {
 
 // Returns whether it took a message.
 bool Scheduler::step(Node& node) {
-  const core::ActiveAgentGuard active(tree_.table, node);
   tree_.table.leases().check(node);
   const PackedState packed = node.load(std::memory_order_seq_cst);
   if (packed.state() != AgentState::idle) return false;
