@@ -110,7 +110,7 @@ struct alignas(64) Node {
   std::uint32_t index = 0;                 // of its slot: written before the slot is first used
   // Written by the loop thread. Other threads read only the atomic members.
   std::atomic<std::uint32_t> first_child{no_node};
-  std::uint32_t next_sibling = no_node;
+  std::atomic<std::uint32_t> taken{0};             // messages that ever left the mailbox, modulo 2^32
   std::atomic<std::uint32_t> newest_operation{0};  // slot + 1 of the newest operation in flight; 0: none
 
   // The cell of the message that began the turn in progress, or 0. Written before the compare-and-set that
@@ -123,16 +123,16 @@ struct alignas(64) Node {
   // subtrees there were in the tree.
   std::atomic<std::uint32_t> interrupts{0};
 
-  // Second cache line: written by the loop thread; other threads read `name`, `taken` and `turn_mark` only.
+  // Second cache line: written by the loop thread; other threads read `name` and `turn_mark` only.
 
   // The agent and its turns.
   alignas(64) std::shared_ptr<const AgentSpec> spec;
   std::unique_ptr<AgentData> data;
   std::atomic<const std::string*> name{nullptr};  // null: generated id. Read under the name table's lock.
-  std::atomic<std::uint32_t> taken{0};            // messages that ever left the mailbox
   std::uint32_t backlog = 0;     // messages taken off the mailbox head, oldest first: cell index + 1
   std::uint32_t operations = 0;  // operations in flight: model calls, tool calls and tasks
   std::uint32_t turns = 0;       // begun so far
+  std::uint32_t next_sibling = no_node;
   std::uint32_t prev_sibling = no_node;
   // The interrupts of subtrees in this tree, when the turn in progress began. Written like `message`; read by
   // every thread.

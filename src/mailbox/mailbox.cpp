@@ -9,20 +9,26 @@ std::uint32_t next_of(MessagePool& pool, std::uint32_t number) noexcept {
   return pool[number].next.load(std::memory_order_relaxed);
 }
 
-// Takes all messages off the head, and subtracts `taken` from its count, if there are any. Returns the
-// messages oldest first, with their positions.
-std::uint32_t drain(core::Node& node, MessagePool& pool, std::uint32_t taken) noexcept {
+// The number of messages ever pushed to an open mailbox. @loop_thread
+std::uint32_t pushed(const core::Node& node, Head head) noexcept {
+  const std::uint32_t taken = node.taken.load(std::memory_order_relaxed);
+  return taken + head.length(taken);
+}
+
+// Takes all messages off the head. Returns them oldest first, with their positions.
+std::uint32_t drain(core::Node& node, MessagePool& pool) noexcept {
   std::uint64_t raw = node.mailbox_head.load(std::memory_order_relaxed);
   do {
     if (Head{raw}.is_closed() || Head{raw}.newest() == 0) return 0;
-  } while (!node.mailbox_head.compare_exchange_weak(raw, Head{raw}.drained(taken).raw(),
-                                                    std::memory_order_acq_rel, std::memory_order_relaxed));
+  } while (!node.mailbox_head.compare_exchange_weak(raw, Head{raw}.drained().raw(), std::memory_order_acq_rel,
+                                                    std::memory_order_relaxed));
   std::uint32_t newest_first = Head{raw}.newest();
-  std::uint32_t position = node.taken.load(std::memory_order_relaxed) + Head{raw}.count();
+  std::uint32_t position = pushed(node, Head{raw});
   std::uint32_t oldest_first = 0;
   while (newest_first) {
     Cell& cell = pool[newest_first];
     const std::uint32_t next = cell.next.load(std::memory_order_relaxed);
+    pool.prefetch(next + 4 * (next - newest_first));  // cells that are sent in a row often lie in a row
     cell.position = position--;
     cell.next.store(oldest_first, std::memory_order_relaxed);
     oldest_first = newest_first;
@@ -66,18 +72,19 @@ void insert_all(core::Node& node, MessagePool& pool, std::uint32_t oldest_first)
   }
 }
 
-// Called after the head's count was reduced: between the two, position() is too low, never too high.
-void count_taken(core::Node& node, std::size_t count) noexcept {
-  node.taken.store(node.taken.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(count),
-                   std::memory_order_release);
+// Counts messages that have left the mailbox. Afterwards the loop looks for further messages, and a sender
+// that finds the old count must have pushed before that. `order`: seq_cst, unless the loop looks again after
+// ReadyList::done().
+void count_taken(core::Node& node, std::size_t count,
+                 std::memory_order order = std::memory_order_seq_cst) noexcept {
+  node.taken.store(node.taken.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(count), order);
 }
 
 void count_gone(MessagePool& pool, const Cell& cell) noexcept {
   if (cell.is_urgent()) pool.count_urgent(-1);
 }
 
-// Moves the messages of the backlog that `select(cell)` selects to the result, and subtracts them from the
-// count of the head.
+// Moves the messages of the backlog that `select(cell)` selects to the result.
 template <typename Select>
 DroppedMessages extract(core::Node& node, MessagePool& pool, Select&& select) noexcept {
   DroppedMessages dropped;
@@ -95,10 +102,32 @@ DroppedMessages extract(core::Node& node, MessagePool& pool, Select&& select) no
     count_gone(pool, pool[number]);
     dropped.append(pool, number);
   }
-  if (dropped.count() == 0) return dropped;
-  node.mailbox_head.fetch_sub(Head::one * dropped.count(), std::memory_order_acq_rel);
-  count_taken(node, dropped.count());
+  if (dropped.count() != 0) count_taken(node, dropped.count());
   return dropped;
+}
+
+constexpr std::uint32_t no_limit_of_messages = 0xffff;
+
+// Counts a message as pushed that the caller puts in front of the backlog. `queued`: it did. All others are
+// in the backlog then, because their positions depend on the count.
+Push add_place(core::Node& node, MessagePool& pool, std::uint32_t limit) noexcept {
+  for (;;) {
+    collect(node, pool);
+    std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
+    const Head head{raw};
+    if (head.is_closed()) return Push::closed;
+    if (head.length(node.taken.load(std::memory_order_relaxed)) >= limit) return Push::full;
+    if (head.newest() == 0 &&
+        node.mailbox_head.compare_exchange_strong(raw, head.pushed(0).raw(), std::memory_order_acq_rel))
+      return Push::queued;
+  }
+}
+
+// After a push to a mailbox that had `before`: true if the agent must be scheduled. If it is in a ready list,
+// the loop looks at the mailbox again when it has taken the agent out: ReadyList::done().
+bool is_first(const core::Node& node, Head before) noexcept {
+  return !node.scheduled.load(std::memory_order_seq_cst) &&
+         before.length(node.taken.load(std::memory_order_seq_cst)) == 0;
 }
 
 bool is_open_in(const core::Node& node, std::uint32_t epoch) noexcept {
@@ -135,37 +164,45 @@ Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32
       raw = node.mailbox_head.load(std::memory_order_acquire);
       continue;
     }
-    if (head.count() >= limit) return Push::full;
+    if (head.length(node.taken.load(std::memory_order_acquire)) >= limit) {
+      // If `taken` is newer than the head, it may count messages that the head does not.
+      const std::uint64_t now = node.mailbox_head.load(std::memory_order_acquire);
+      if (std::exchange(raw, now) == now) return Push::full;
+      continue;
+    }
     cell.next.store(head.newest(), std::memory_order_relaxed);
     if (urgent) pool.count_urgent(1);  // first, so that the loop finds the message in time
-    if (node.mailbox_head.compare_exchange_weak(raw, head.pushed(number).raw(), std::memory_order_acq_rel,
+    if (node.mailbox_head.compare_exchange_weak(raw, head.pushed(number).raw(), std::memory_order_seq_cst,
                                                 std::memory_order_acquire))
-      return head.count() == 0 ? Push::queued_first : Push::queued;
+      return is_first(node, head) ? Push::queued_first : Push::queued;
     if (urgent) pool.count_urgent(-1);
   }
 }
 
+// `taken` may be newer than the head, unless the head is the same before and after.
 std::size_t length(const core::Node& node, std::uint32_t generation) noexcept {
-  const Head head{node.mailbox_head.load(std::memory_order_acquire)};
-  return head.belongs_to(generation) && !head.is_closed() ? head.count() : 0;
+  std::uint64_t raw = node.mailbox_head.load(std::memory_order_seq_cst);
+  for (;;) {
+    const Head head{raw};
+    if (!head.belongs_to(generation) || head.is_closed()) return 0;
+    const std::uint32_t taken = node.taken.load(std::memory_order_acquire);
+    const std::uint64_t now = node.mailbox_head.load(std::memory_order_acquire);
+    if (std::exchange(raw, now) == now) return head.length(taken);
+  }
 }
 
 void collect(core::Node& node, MessagePool& pool) noexcept {
-  insert_all(node, pool, drain(node, pool, 0));
+  insert_all(node, pool, drain(node, pool));
 }
 
 std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
   for (;;) {
-    if (pool.has_urgent()) collect(node, pool);
-    if (node.backlog)
-      node.mailbox_head.fetch_sub(Head::one, std::memory_order_acq_rel);
-    else
-      insert_all(node, pool, drain(node, pool, 1));
+    if (!node.backlog || pool.has_urgent()) collect(node, pool);
     const std::uint32_t number = node.backlog;
     if (!number) return 0;
     Cell& cell = pool[number];
     node.backlog = cell.next.load(std::memory_order_relaxed);
-    count_taken(node, 1);
+    count_taken(node, 1, std::memory_order_release);
     count_gone(pool, cell);
     if (cell.belongs_to(node.id())) return number;
     pool.release(number);  // sent to an earlier agent of this slot, deleted during the push
@@ -184,7 +221,6 @@ std::uint32_t take_delegated(core::Node& node, MessagePool& pool) noexcept {
     pool[before].next.store(next_of(pool, number), std::memory_order_relaxed);
   else
     node.backlog = next_of(pool, number);
-  node.mailbox_head.fetch_sub(Head::one, std::memory_order_acq_rel);
   count_taken(node, 1);
   count_gone(pool, pool[number]);
   return number;
@@ -199,32 +235,22 @@ bool has_delegated(core::Node& node, MessagePool& pool) noexcept {
 }
 
 void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
+  static_cast<void>(add_place(node, pool, no_limit_of_messages));
   if (pool[number].is_urgent()) pool.count_urgent(1);
   pool[number].next.store(node.backlog, std::memory_order_relaxed);
   node.backlog = number;
-  node.taken.store(node.taken.load(std::memory_order_relaxed) - 1, std::memory_order_release);
-  node.mailbox_head.fetch_add(Head::one, std::memory_order_acq_rel);
 }
 
 Push push_front(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t epoch) noexcept {
   const std::uint32_t generation = node.load().generation();
-  const std::uint32_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
   if (const Head head{node.mailbox_head.load(std::memory_order_acquire)};
       head.is_closed() && !open_after_resume(node, head, generation, epoch))
     return Push::closed;
-  const std::uint32_t taken = node.taken.load(std::memory_order_relaxed);
-  node.taken.store(taken - 1, std::memory_order_release);  // first: position() is never too high
-  std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
-  do {
-    const bool full = Head{raw}.count() >= limit;
-    if (!full && !Head{raw}.is_closed()) continue;
-    node.taken.store(taken, std::memory_order_release);
-    return full ? Push::full : Push::closed;
-  } while (!node.mailbox_head.compare_exchange_weak(raw, raw + Head::one, std::memory_order_acq_rel,
-                                                    std::memory_order_acquire));
+  const Push added = add_place(node, pool, node.mailbox_limit.load(std::memory_order_relaxed));
+  if (added != Push::queued) return added;
   Cell& cell = pool[number];
   cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);
-  cell.position = taken;
+  cell.position = node.backlog ? pool[node.backlog].position - 1 : node.taken.load(std::memory_order_relaxed);
   if (cell.is_urgent()) pool.count_urgent(1);
   cell.next.store(node.backlog, std::memory_order_relaxed);
   node.backlog = number;
@@ -241,8 +267,9 @@ DroppedMessages clear(core::Node& node, MessagePool& pool) noexcept {
 }
 
 std::uint32_t position(const core::Node& node) noexcept {
-  const std::uint32_t taken = node.taken.load(std::memory_order_acquire);
-  return taken + Head{node.mailbox_head.load(std::memory_order_acquire)}.count();
+  const std::uint32_t taken = node.taken.load(std::memory_order_acquire);  // first, so that it is not newer
+  const Head head{node.mailbox_head.load(std::memory_order_acquire)};
+  return head.is_closed() ? taken : taken + head.length(taken);
 }
 
 DroppedMessages clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept {
@@ -258,11 +285,14 @@ DroppedMessages close(core::Node& node, MessagePool& pool, std::uint32_t ticket)
   if (const Head now{node.mailbox_head.load(std::memory_order_relaxed)};
       !now.is_closed() && (node.backlog != 0 || now.newest() != 0))
     dropped = clear(node, pool);
-  const Head before{
-      node.mailbox_head.exchange(Head::closed(generation, ticket).raw(), std::memory_order_acq_rel)};
-  if (before.is_closed() || before.newest() == 0) return dropped;
+  std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
+  do {  // `taken` first: while the mailbox is closed it counts all messages that were pushed
+    if (!Head{raw}.is_closed()) node.taken.store(pushed(node, Head{raw}), std::memory_order_release);
+  } while (!node.mailbox_head.compare_exchange_weak(raw, Head::closed(generation, ticket).raw(),
+                                                    std::memory_order_acq_rel, std::memory_order_acquire));
+  if (Head{raw}.is_closed() || Head{raw}.newest() == 0) return dropped;
   // Pushed between the two.
-  std::uint32_t newest_first = before.newest();
+  std::uint32_t newest_first = Head{raw}.newest();
   std::uint32_t oldest_first = 0;
   while (newest_first) {
     const std::uint32_t number = std::exchange(newest_first, next_of(pool, newest_first));
@@ -275,7 +305,6 @@ DroppedMessages close(core::Node& node, MessagePool& pool, std::uint32_t ticket)
     count_gone(pool, pool[number]);
     late.append(pool, number);
   }
-  count_taken(node, late.count());
   dropped.append(std::move(late));
   return dropped;
 }
@@ -286,8 +315,9 @@ bool is_closed(const core::Node& node, std::uint32_t generation, std::uint32_t t
 
 void open(core::Node& node, std::uint32_t generation, std::uint32_t ticket) noexcept {
   std::uint64_t expected = Head::closed(generation, ticket).raw();
-  node.mailbox_head.compare_exchange_strong(expected, Head::open(generation).raw(),
-                                            std::memory_order_acq_rel);
+  if (node.mailbox_head.load(std::memory_order_acquire) != expected) return;  // read before `taken`
+  const Head empty = Head::open(generation, node.taken.load(std::memory_order_relaxed));
+  node.mailbox_head.compare_exchange_strong(expected, empty.raw(), std::memory_order_acq_rel);
 }
 
 }  // namespace agentcore::detail::mailbox

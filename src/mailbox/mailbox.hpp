@@ -10,20 +10,27 @@
 
 namespace agentcore::detail::mailbox {
 
-// A value of Node::mailbox_head. Open: the newest cell (28 bits), the number of waiting messages, drained
-// ones included (16 bits), a 0, and the low 19 bits of the generation. Closed: the ticket, which is the epoch
-// in which it was closed (21 bits), a 1 and the generation.
+// A value of Node::mailbox_head. Open: the newest cell that the loop has not collected (28 bits), the number
+// of messages that were ever pushed, modulo 2^16, a 0, and the low 19 bits of the generation. Closed: the
+// ticket, which is the epoch in which it was closed (21 bits), a 1 and the generation.
 //
 // One compare-and-set of this value is the whole push: it fails when the mailbox was closed, filled or reused
 // by another agent meanwhile, so no message can be left behind in a closed mailbox (G12, F1). With the
 // ticket, a resume, or a sender right after it, opens exactly the head that it found, never one that a later
 // stop has closed again.
+//
+// The loop takes a message without a write to the head, with which it would disturb the senders: it counts
+// the message in Node::taken, and `pushed - taken` messages wait (model: tests/model/mailbox.pml). While the
+// mailbox is closed the two are equal; the next opening takes the low bits of `taken` for `pushed`.
 class Head {
  public:
   static constexpr std::uint64_t closed_bit = std::uint64_t{1} << 44;
 
   constexpr explicit Head(std::uint64_t raw) noexcept : raw_(raw) {}
-  static constexpr Head open(std::uint32_t generation) noexcept { return Head{tag(generation)}; }
+  // Empty, if so many messages were taken before.
+  static constexpr Head open(std::uint32_t generation, std::uint32_t taken) noexcept {
+    return Head{tag(generation) | (std::uint64_t{taken} << pushed_shift & pushed_mask)};
+  }
   static constexpr Head closed(std::uint32_t generation, std::uint32_t ticket) noexcept {
     return Head{tag(generation) | closed_bit | ticket};
   }
@@ -34,23 +41,27 @@ class Head {
     return raw_ >> 45 == tag(generation) >> 45;
   }
   constexpr std::uint32_t newest() const noexcept { return static_cast<std::uint32_t>(raw_) & 0x0fff'ffff; }
-  constexpr std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(raw_ >> 28) & 0xffff; }
+  // Of an open mailbox: the number of waiting messages, if so many were taken. It is below 2^16, because
+  // AgentSpec::mailbox_limit is.
+  constexpr std::uint32_t length(std::uint32_t taken) const noexcept {
+    return (static_cast<std::uint32_t>(raw_ >> pushed_shift) - taken) & 0xffff;
+  }
   constexpr std::uint32_t ticket() const noexcept {
     return static_cast<std::uint32_t>(raw_) & core::PackedState::epoch_mask;
   }
 
-  static constexpr std::uint64_t one = std::uint64_t{1} << 28;
-  // With one more message on top.
-  constexpr Head pushed(std::uint32_t cell) const noexcept {
-    return Head{((raw_ & ~newest_mask) + one) | cell};
+  // With one more message, which is `newest`; 0: the loop has it already.
+  constexpr Head pushed(std::uint32_t newest) const noexcept {
+    constexpr std::uint64_t one = std::uint64_t{1} << pushed_shift;
+    return Head{(raw_ & ~(newest_mask | pushed_mask)) | ((raw_ + one) & pushed_mask) | newest};
   }
-  // Without the list of messages; the count is reduced by `taken`.
-  constexpr Head drained(std::uint32_t taken) const noexcept {
-    return Head{(raw_ & ~newest_mask) - one * taken};
-  }
+  // Without the list of messages, which the loop has collected.
+  constexpr Head drained() const noexcept { return Head{raw_ & ~newest_mask}; }
 
  private:
+  static constexpr unsigned pushed_shift = 28;
   static constexpr std::uint64_t newest_mask = 0x0fff'ffff;
+  static constexpr std::uint64_t pushed_mask = std::uint64_t{0xffff} << pushed_shift;
   static constexpr std::uint64_t tag(std::uint32_t generation) noexcept {
     return std::uint64_t{generation} << 45;
   }
@@ -59,10 +70,10 @@ class Head {
 
 enum class Push : std::uint8_t { queued, queued_first, full, closed, gone };
 
-// Puts `cell` into the mailbox. `queued_first`: it was empty, so the agent has to be scheduled. `epoch` is
-// the epoch of the open agent that the sender has read: a mailbox that was closed in an earlier epoch is
-// opened first. `closed`: the sender has to check the gates again. On any result except queued and
-// queued_first the caller still owns the cell. @threadsafe
+// Puts `cell` into the mailbox. `queued_first`: it was empty and the agent is in no ready list, so the agent
+// has to be scheduled. `epoch` is the epoch of the open agent that the sender has read: a mailbox that was
+// closed in an earlier epoch is opened first. `closed`: the sender has to check the gates again. On any
+// result except queued and queued_first the caller still owns the cell. @threadsafe
 Push push(core::Node& node, MessagePool& pool, std::uint32_t cell, std::uint32_t generation,
           std::uint32_t epoch) noexcept;
 
@@ -100,7 +111,7 @@ DroppedMessages remove(core::Node& node, MessagePool& pool, std::uint32_t number
 DroppedMessages clear(core::Node& node, MessagePool& pool) noexcept;
 
 // The number of messages ever pushed, modulo 2^32: the end of the mailbox in the sequence of its messages.
-// Exact while the loop does not take any, as during a turn. @threadsafe
+// @threadsafe
 std::uint32_t position(const core::Node& node) noexcept;
 
 // Removes the messages up to that position; later ones stay. @loop_thread

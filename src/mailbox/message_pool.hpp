@@ -111,6 +111,10 @@ class MessagePool {
   void give_back(Cell& cell) noexcept;
 
   Cell& operator[](std::uint32_t number) const noexcept { return slab_[number - 1]; }
+  // Prefetches a cell, if there is one of that number.
+  void prefetch(std::uint32_t number) const noexcept {
+    if (number - 1 < slab_.size()) __builtin_prefetch(&(*this)[number], 1);
+  }
   // The cell of an id of this pool.
   Cell& cell_of(MessageId id) const noexcept { return (*this)[number_of(id)]; }
   // The id of the message in a cell. @threadsafe

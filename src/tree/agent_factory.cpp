@@ -335,7 +335,9 @@ void AgentFactory::fill(Node& node, SharedAgentSpec spec, std::unique_ptr<turn::
   const bool has_turns = data && !data->conversation.turns().empty();
   node.turns = has_turns ? static_cast<std::uint32_t>(data->conversation.turns().back().turn) : 0;
   node.data = std::move(data);
-  node.mailbox_head.store(mailbox::Head::open(node.load().generation()).raw(), std::memory_order_release);
+  const auto empty =
+      mailbox::Head::open(node.load().generation(), node.taken.load(std::memory_order_relaxed));
+  node.mailbox_head.store(empty.raw(), std::memory_order_release);
 }
 
 // If it throws, the agent is removed again.

@@ -15,7 +15,7 @@ class ReadyList {
  public:
   // False when it was in already. @threadsafe
   bool add(core::Node& node) noexcept {
-    if (node.scheduled.exchange(true, std::memory_order_acq_rel)) return false;
+    if (node.scheduled.exchange(true, std::memory_order_seq_cst)) return false;
     added_.push(node);
     return true;
   }
@@ -56,7 +56,7 @@ class ReadyList {
   }
   // Removes the agent from the list. A sender that found `scheduled` set had pushed its message before; a
   // check of the mailbox after this call finds the message.
-  void done(core::Node& node) noexcept { node.scheduled.exchange(false, std::memory_order_acq_rel); }
+  void done(core::Node& node) noexcept { node.scheduled.exchange(false, std::memory_order_seq_cst); }
 
  private:
   using Added = core::MpscStack<core::Node, &core::Node::next_ready>;

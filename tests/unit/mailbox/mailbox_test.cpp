@@ -15,7 +15,7 @@ namespace {
 struct Box {
   Box() : node(table.insert(table.root_sentinel())) {
     node.mailbox_limit = 5;
-    node.mailbox_head.store(Head::open(generation()).raw());
+    node.mailbox_head.store(Head::open(generation(), 0).raw());
   }
   std::uint32_t generation() const { return node.load().generation(); }
   // What a sender does that saw the agent open in `epoch`; the agent is still so.
@@ -143,6 +143,82 @@ TEST_CASE("a message that was sent to the previous agent of the slot is dropped"
   CHECK(box.next() == "next");
 }
 
+TEST_CASE("the counts of a mailbox go around", "[mailbox][G12][G15]") {
+  Box box;
+  for (int i = 0; i < 70'000; ++i) {  // they are kept modulo 2^16
+    REQUIRE(box.send("a") == Push::queued_first);
+    REQUIRE(box.send("b") == Push::queued);
+    REQUIRE(box.size() == 2);
+    if (i % 1000 == 0) {
+      REQUIRE(close(box.node, box.pool, 7).count() == 2);
+      REQUIRE(position(box.node) == static_cast<std::uint32_t>(2 * i + 2));
+      open(box.node, box.generation(), 7);
+    } else {
+      REQUIRE(box.next() == "a");
+      REQUIRE(box.next() == "b");
+    }
+    REQUIRE(position(box.node) == static_cast<std::uint32_t>(2 * i + 2));
+  }
+  for (int i = 0; i < 5; ++i) box.send("x");
+  CHECK(box.send("x") == Push::full);
+}
+
+TEST_CASE("a message that is put back is next again and keeps its position", "[mailbox][F5]") {
+  Box box;
+  for (int i = 0; i < 3; ++i) box.send(std::to_string(i));
+  const std::uint32_t number = take(box.node, box.pool);
+  box.send("3");
+  const std::uint32_t then = position(box.node);
+  put_back(box.node, box.pool, number);
+  CHECK(box.size() == 4);
+  box.send("4");
+  CHECK(box.send("x") == Push::full);
+  SECTION("it is taken again") {
+    for (const char* text : {"0", "1", "2", "3", "4"}) CHECK(box.next() == text);
+    CHECK(box.size() == 0);
+    CHECK(box.send("5") == Push::queued_first);
+  }
+  SECTION("it is dropped with those that were sent before") {
+    CHECK(clear_up_to(box.node, box.pool, then).count() == 4);
+    CHECK(box.next() == "4");
+  }
+}
+
+TEST_CASE("a message in front of all others counts against the limit", "[mailbox][G15]") {
+  Box box;
+  const auto put_in_front = [&](const std::string& text) {
+    const std::uint32_t cell = box.pool.take();
+    box.pool[cell].put({.text = text}, nullptr);
+    const Push done = push_front(box.node, box.pool, cell, 0);
+    if (done != Push::queued) box.pool.give(cell, cell);
+    return done;
+  };
+  CHECK(put_in_front("first") == Push::queued);
+  CHECK(box.size() == 1);
+  const std::uint32_t then = position(box.node);
+  for (int i = 0; i < 3; ++i) box.send(std::to_string(i));
+  CHECK(put_in_front("front") == Push::queued);
+  CHECK(put_in_front("x") == Push::full);
+  CHECK(box.send("x") == Push::full);
+  SECTION("it is next") {
+    for (const char* text : {"front", "first", "0", "1", "2"}) CHECK(box.next() == text);
+    CHECK(box.size() == 0);
+  }
+  SECTION("it belongs to what was sent before those behind it") {
+    CHECK(clear_up_to(box.node, box.pool, then).count() == 2);
+    CHECK(box.next() == "0");
+  }
+}
+
+TEST_CASE("a push to an empty mailbox schedules the agent unless it is scheduled", "[mailbox][F5]") {
+  Box box;
+  box.node.scheduled = true;
+  CHECK(box.send("1") == Push::queued);  // the loop will look at the mailbox
+  CHECK(box.next() == "1");
+  box.node.scheduled = false;
+  CHECK(box.send("2") == Push::queued_first);
+}
+
 TEST_CASE("a ticket opens only the mailbox that was closed with it", "[mailbox][G3]") {
   Box box;
   shut(box, 7);
@@ -195,7 +271,7 @@ TEST_CASE("a message to a deleted agent never reaches the next agent of its slot
   box.table.erase(box.node);
   Node& again = box.table.insert(box.table.root_sentinel());
   REQUIRE(&again == &box.node);
-  again.mailbox_head.store(Head::open(box.generation()).raw());
+  again.mailbox_head.store(Head::open(box.generation(), again.taken).raw());
   CHECK(push(again, box.pool, cell, old, 0) == Push::gone);
   CHECK(length(again, old) == 0);
 }
