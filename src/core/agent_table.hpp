@@ -71,9 +71,10 @@ class AgentTable {
   }
   Node* next_sibling(const Node& node) const noexcept { return at(node.next_sibling); }
 
-  // The agent whose action the loop thread runs; null between actions, `several_agents()` when actions of
-  // several agents nest. The loop stores it before it reads the gates, a stopper reads it after it closed a
-  // gate, both sequentially consistent: so at least one of the two reads the other's write (G1).
+  // The agent whose action the loop thread runs, or the last one of a round of steps; null between rounds,
+  // `several_agents()` when actions of several agents nest. The loop stores it before it reads the gates, a
+  // stopper reads it after it closed a gate, both sequentially consistent: so at least one of the two reads
+  // the other's write (G1).
   std::atomic<const Node*> active_agent{nullptr};
   const Node* several_agents() const noexcept { return &root_sentinel(); }
 

@@ -1,5 +1,6 @@
 #include "mailbox/mailbox.hpp"
 
+#include <cassert>
 #include <utility>
 
 namespace agentcore::detail::mailbox {
@@ -235,7 +236,8 @@ bool has_delegated(core::Node& node, MessagePool& pool) noexcept {
 }
 
 void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
-  static_cast<void>(add_place(node, pool, no_limit_of_messages));
+  [[maybe_unused]] const Push added = add_place(node, pool, no_limit_of_messages);
+  assert(added == Push::queued);  // only the loop closes a mailbox, and the message was taken out of this one
   if (pool[number].is_urgent()) pool.count_urgent(1);
   pool[number].next.store(node.backlog, std::memory_order_relaxed);
   node.backlog = number;
@@ -250,7 +252,7 @@ Push push_front(core::Node& node, MessagePool& pool, std::uint32_t number, std::
   if (added != Push::queued) return added;
   Cell& cell = pool[number];
   cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);
-  cell.position = node.backlog ? pool[node.backlog].position - 1 : node.taken.load(std::memory_order_relaxed);
+  cell.position = node.taken.load(std::memory_order_relaxed);
   if (cell.is_urgent()) pool.count_urgent(1);
   cell.next.store(node.backlog, std::memory_order_relaxed);
   node.backlog = number;

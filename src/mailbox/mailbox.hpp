@@ -41,8 +41,8 @@ class Head {
     return raw_ >> 45 == tag(generation) >> 45;
   }
   constexpr std::uint32_t newest() const noexcept { return static_cast<std::uint32_t>(raw_) & 0x0fff'ffff; }
-  // Of an open mailbox: the number of waiting messages, if so many were taken. It is below 2^16, because
-  // AgentSpec::mailbox_limit is.
+  // Of an open mailbox: the number of waiting messages, if so many were taken. It is below 2^16: the largest
+  // AgentSpec::mailbox_limit is 65,000, and one that was put back may exceed it.
   constexpr std::uint32_t length(std::uint32_t taken) const noexcept {
     return (static_cast<std::uint32_t>(raw_ >> pushed_shift) - taken) & 0xffff;
   }
@@ -105,14 +105,19 @@ void for_each(core::Node& node, MessagePool& pool, Visit&& visit) {
   for (std::uint32_t at = node.backlog; at; at = pool[at].next.load(std::memory_order_relaxed)) visit(at);
 }
 
+// The number of messages ever pushed, modulo 2^32: the end of the mailbox in the sequence of its messages.
+// One that was put back counts again.
+// @threadsafe
+std::uint32_t position(const core::Node& node) noexcept;
+
+// These three remove messages. Afterwards the caller looks whether others are left, and if so makes the agent
+// ready: a sender that pushed meanwhile may have found messages that were about to be removed, and then does
+// not schedule the agent.
+
 // Removes the message of that cell, which must wait in this mailbox. @loop_thread
 DroppedMessages remove(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept;
 // Removes all messages. @loop_thread
 DroppedMessages clear(core::Node& node, MessagePool& pool) noexcept;
-
-// The number of messages ever pushed, modulo 2^32: the end of the mailbox in the sequence of its messages.
-// @threadsafe
-std::uint32_t position(const core::Node& node) noexcept;
 
 // Removes the messages up to that position; later ones stay. @loop_thread
 DroppedMessages clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept;

@@ -10,16 +10,12 @@
 
 namespace agentcore::detail::net {
 
-// A transfer is in the pool from enter() to leave(). Without transfers and connections the multi handle is
-// closed, but for that of pool 0, which the next transfer will use. All functions are @loop_thread.
+// A transfer is in the pool from enter() to leave(). All functions are @loop_thread.
 class ConnectionPool {
  public:
   // `number`: that of its sockets in `sockets`.
-  ConnectionPool(loop::Engine& engine, SocketTable& sockets, std::size_t number, std::size_t max_idle,
-                 bool& is_any_due)
-      : number_(number),
-        multi_(engine, sockets, number, is_any_due),
-        kept_(engine, sockets, multi_, number, max_idle, is_any_due) {}
+  ConnectionPool(loop::Engine& engine, SocketTable& sockets, std::size_t number, std::size_t max_idle)
+      : number_(number), multi_(engine, sockets, number), kept_(engine, sockets, multi_, number, max_idle) {}
   ConnectionPool(const ConnectionPool&) = delete;
   ConnectionPool& operator=(const ConnectionPool&) = delete;
 
@@ -31,9 +27,14 @@ class ConnectionPool {
   void enter() noexcept { ++transfers_; }
   // `easy`: the handle of the transfer, or null. Takes it out of the multi handle, if it is in there.
   void leave(CURL* easy) noexcept {
+    --transfers_;
     if (easy != nullptr) multi_.remove(easy);
-    if (--transfers_ == 0 && number_ != 0 && !kept_.has_any()) kept_.drop();
   }
+  // True if the multi handle is open for nothing: there is neither a transfer nor a connection.
+  bool is_empty() const noexcept { return transfers_ == 0 && multi_.is_open() && !kept_.has_any(); }
+
+  // libcurl asked to be run, or it has retired connections to close.
+  bool is_due() const noexcept { return multi_.is_due() || kept_.is_sweep_due(); }
 
   // Reports events of a descriptor, or CURL_SOCKET_TIMEOUT, to libcurl.
   void act(curl_socket_t descriptor, int events) noexcept {
@@ -48,7 +49,7 @@ class ConnectionPool {
 
  private:
   const std::size_t number_;
-  CurlMulti multi_;  // closed from the release of the last Transport::hold() until the next transfer
+  CurlMulti multi_;  // open from the first transfer on, until it is not needed: see ConnectionPools
   KeptConnections kept_;
   std::size_t transfers_ = 0;
 };

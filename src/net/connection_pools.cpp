@@ -1,6 +1,8 @@
 #include "net/connection_pools.hpp"
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 namespace agentcore::detail::net {
 
@@ -12,8 +14,7 @@ ConnectionPools::ConnectionPools(loop::Engine& engine, SocketTable& sockets, std
 
 void ConnectionPools::add() {
   pools_.reserve(pools_.size() + 1);
-  auto pool =
-      std::make_unique<ConnectionPool>(engine_, sockets_, sockets_.counts().pools(), max_idle_, is_due_);
+  auto pool = std::make_unique<ConnectionPool>(engine_, sockets_, sockets_.counts().pools(), max_idle_);
   sockets_.counts().add_pool();
   pools_.push_back(std::move(pool));
 }
@@ -37,6 +38,15 @@ void ConnectionPools::settle() {
   sockets_.settle_idle(max_idle_);
   if (!sockets_.counts().take_retired()) return;
   for (const auto& pool : pools_) pool->kept().note_retired();
+}
+
+bool ConnectionPools::is_any_due() const noexcept {
+  return std::any_of(pools_.begin(), pools_.end(), [](const auto& pool) { return pool->is_due(); });
+}
+
+void ConnectionPools::close_unneeded() {
+  for (std::size_t i = 1; i < pools_.size(); ++i)
+    if (pools_[i]->is_empty() && pools_[i - 1]->transfers() <= size_ / 2) pools_[i]->kept().drop();
 }
 
 void ConnectionPools::drop() {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace agentcore::detail::net {
@@ -26,18 +25,22 @@ class ConnectionPools {
   ConnectionPools(const ConnectionPools&) = delete;
   ConnectionPools& operator=(const ConnectionPools&) = delete;
 
-  // The pool for the next transfer: one that keeps a connection for it, or else the first one with room.
+  // The pool for the next transfer: one with room that keeps a connection which no other transfer expects to
+  // get, to whichever server, or else the first one with room.
   ConnectionPool& choose() noexcept;
   // The pool of a descriptor that libcurl uses.
   ConnectionPool& of(int descriptor) noexcept { return *pools_[sockets_.pool_of(descriptor)]; }
 
   // After each call into libcurl: retires the connections that are idle in excess, of all pools together.
   void settle();
-  // A pool is due: libcurl asked to be run in it, or it has connections to sweep.
-  bool is_due() const noexcept { return is_due_; }
-  bool take_due() noexcept { return std::exchange(is_due_, false); }
+  // See ConnectionPool::is_due().
+  bool is_any_due() const noexcept;
+  // Closes the multi handles of empty pools, but not the first one. To be called when a transfer has left its
+  // pool. An empty pool stays open while the one before it is more than half full: calls that do not fit into
+  // that one would open and close it again and again.
+  void close_unneeded();
 
-  // Closes all kept connections. No pool may have a transfer any more.
+  // Closes all multi handles, and with them all kept connections. No pool may have a transfer any more.
   void drop();
   // The engine is destroyed, or about to be: the pools make no further call to it.
   void abandon_engine() noexcept;
@@ -55,7 +58,6 @@ class ConnectionPools {
   SocketTable& sockets_;
   const std::size_t max_idle_;
   const std::size_t size_;
-  bool is_due_ = false;
   std::vector<std::unique_ptr<ConnectionPool>> pools_;  // by their number in the table of sockets
 };
 

@@ -53,11 +53,6 @@ const CURLMsg* CurlMulti::next_message() noexcept {
   return multi_ != nullptr ? curl_multi_info_read(multi_, &left) : nullptr;
 }
 
-void CurlMulti::set_due(bool due) noexcept {
-  due_ = due;
-  is_any_due_ = is_any_due_ || due;
-}
-
 bool CurlMulti::take_due() noexcept {
   return std::exchange(due_, false);
 }
@@ -71,12 +66,12 @@ int CurlMulti::on_timer(CURLM*, long milliseconds, void* self) noexcept {
   auto& multi = *static_cast<CurlMulti*>(self);
   if (multi.engine_gone_ || multi.engine_.closed()) return 0;
   if (multi.timer_ != 0) multi.engine_.cancel_timer(std::exchange(multi.timer_, 0));
-  multi.set_due(milliseconds == 0);
+  multi.due_ = milliseconds == 0;
   if (milliseconds <= 0) return 0;
   const TimePoint when = multi.engine_.now() + std::chrono::milliseconds(milliseconds);
   multi.timer_ = multi.engine_.start_timer(when, [&multi] {
     multi.timer_ = 0;
-    multi.set_due(true);  // the transport's round of the same poll runs libcurl
+    multi.due_ = true;  // the transport's round of the same poll runs libcurl
   });
   return 0;
 }

@@ -18,9 +18,9 @@ namespace agentcore::detail::net {
 // the transport calls act() afterwards. All functions are @loop_thread.
 class CurlMulti {
  public:
-  // `pool`: the number that its sockets have in `sockets`. `is_any_due` is set together with is_due().
-  CurlMulti(loop::Engine& engine, SocketTable& sockets, std::size_t pool, bool& is_any_due)
-      : engine_(engine), sockets_(sockets), pool_(pool), is_any_due_(is_any_due) {}
+  // `pool`: the number that its sockets have in `sockets`.
+  CurlMulti(loop::Engine& engine, SocketTable& sockets, std::size_t pool)
+      : engine_(engine), sockets_(sockets), pool_(pool) {}
   ~CurlMulti() { close(); }
   CurlMulti(const CurlMulti&) = delete;
   CurlMulti& operator=(const CurlMulti&) = delete;
@@ -41,7 +41,8 @@ class CurlMulti {
   // The next message of libcurl; null: there is none. Valid until the next call into libcurl.
   const CURLMsg* next_message() noexcept;
 
-  // True, once, when libcurl asked to be run now, without an event.
+  // libcurl asked to be run now, without an event.
+  bool is_due() const noexcept { return due_; }
   bool take_due() noexcept;
   // The system refused to watch a transfer's socket, since the last call: see Failure::unwatched.
   bool take_unwatched() noexcept;
@@ -52,12 +53,10 @@ class CurlMulti {
  private:
   static int on_socket(CURL* easy, curl_socket_t descriptor, int what, void* self, void*) noexcept;
   static int on_timer(CURLM* multi, long milliseconds, void* self) noexcept;
-  void set_due(bool due) noexcept;
 
   loop::Engine& engine_;
   SocketTable& sockets_;
   const std::size_t pool_;
-  bool& is_any_due_;
   CURLM* multi_ = nullptr;
   long connection_limit_ = 0;  // the CURLMOPT_MAXCONNECTS that was set last; 0: none yet
   std::uint64_t timer_ = 0;

@@ -93,7 +93,7 @@ void CurlTransport::drop_if_unused() {
 }
 
 bool CurlTransport::has_work() const noexcept {
-  return !closed_ && (pools_.is_due() || !stops_->empty() || !starting_.empty() || !ended_.empty());
+  return !closed_ && (pools_.is_any_due() || !stops_->empty() || !starting_.empty() || !ended_.empty());
 }
 
 // Stops come first: their sockets are shut down already, so the ends can be reported before any easy handle
@@ -111,11 +111,10 @@ void CurlTransport::run_round(loop::PollBudget& budget) {
     starting_.pop_front();
     if (found != open_.end()) launch(*found->second);
   }
-  if (!is_closed() && pools_.take_due())
-    pools_.for_each([this](ConnectionPool& pool) {
-      if (!is_closed() && pool.multi().take_due()) act(pool, CURL_SOCKET_TIMEOUT, 0);
-      if (!is_closed() && pool.kept().begin_sweep()) act(pool, CURL_SOCKET_TIMEOUT, 0);
-    });
+  pools_.for_each([this](ConnectionPool& pool) {
+    if (!is_closed() && pool.multi().take_due()) act(pool, CURL_SOCKET_TIMEOUT, 0);
+    if (!is_closed() && pool.kept().begin_sweep()) act(pool, CURL_SOCKET_TIMEOUT, 0);
+  });
   for (int i = 0; i < releases_per_round && !ended_.empty() && !is_closed() && budget.spend(); ++i)
     release_oldest_ended();
   if (!is_closed()) drop_if_unused();
@@ -167,6 +166,7 @@ void CurlTransport::read_messages(ConnectionPool& pool) {
     if (message == nullptr) return;
     if (pool.kept().is_sweeper(message->easy_handle)) {
       pool.kept().end_sweep(pool.transfers() != 0);
+      pools_.close_unneeded();
       continue;
     }
     Transfer* const transfer = transfer_of(message->easy_handle);
@@ -198,6 +198,7 @@ void CurlTransport::end(Transfer& transfer, HttpEnd end) {
 void CurlTransport::release_oldest_ended() {
   const auto node = ended_.extract(ended_.begin());
   node.mapped()->leave_pool();
+  pools_.close_unneeded();
 }
 
 void CurlTransport::on_timer(std::uint64_t id) {

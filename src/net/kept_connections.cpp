@@ -25,16 +25,19 @@ bool KeptConnections::expect_reuse() noexcept {
   return is_expected;
 }
 
-// libcurl limits the sum of busy and idle connections. It checks the limit when a connection becomes idle,
-// and closes the one that is idle longest if there are too many. The number of connections that will be busy
-// then is estimated from above; settle_idle() retires the excess that libcurl keeps, also over all pools.
+// libcurl limits the sum of busy and idle connections of a multi handle. It checks the limit when a
+// connection becomes idle, and closes the one that is idle longest if there are too many. The number of
+// connections that will be busy then is estimated from above; settle_idle() retires the excess that libcurl
+// keeps.
 void KeptConnections::limit(std::size_t transfers) noexcept {
   const std::size_t busy = std::max(count(SocketUse::busy), transfers);
-  multi_.limit_connections(static_cast<long>(std::max<std::size_t>(busy + max_idle_, 2) - 1));
+  const std::size_t elsewhere = sockets_.counts().idle() - count(SocketUse::idle);
+  const std::size_t idle = max_idle_ - std::min(max_idle_, elsewhere);
+  multi_.limit_connections(static_cast<long>(std::max<std::size_t>(busy + idle, 2) - 1));
 }
 
 void KeptConnections::note_retired() noexcept {
-  if (sockets_.counts().take_retired(pool_)) set_sweep_due();
+  sweep_due_ = sockets_.counts().take_retired(pool_) || sweep_due_;
 }
 
 // libcurl has no function that closes one kept connection. But whenever a transfer begins, it closes the kept
@@ -46,7 +49,10 @@ bool KeptConnections::begin_sweep() {
   if (!std::exchange(sweep_due_, false)) return false;
   if (count(SocketUse::retired) == 0 || !multi_.is_open() || sweeper_ != nullptr) return false;
   sweeper_ = curl_easy_init();
-  if (sweeper_ == nullptr) return false;
+  if (sweeper_ == nullptr) {
+    sweep_later();
+    return false;
+  }
   curl_easy_setopt(sweeper_, CURLOPT_URL, "http://127.0.0.1/");
   curl_easy_setopt(sweeper_, CURLOPT_PROXY, "");
   curl_easy_setopt(sweeper_, CURLOPT_NOSIGNAL, 1L);
@@ -54,6 +60,7 @@ bool KeptConnections::begin_sweep() {
   curl_easy_setopt(sweeper_, CURLOPT_OPENSOCKETFUNCTION, &open_none);
   if (multi_.add(sweeper_)) return true;
   remove_sweeper();
+  sweep_later();
   return false;
 }
 
@@ -69,10 +76,14 @@ void KeptConnections::end_sweep(bool has_transfers) {
   remove_sweeper();
   if (engine_gone_ || engine_.closed() || count(SocketUse::retired) == 0) return;
   if (!has_transfers && count(SocketUse::idle) == 0) return drop();
+  sweep_later();
+}
+
+void KeptConnections::sweep_later() {
   if (!engine_.clock().runs_by_itself() || sweep_timer_ != 0) return;
   sweep_timer_ = engine_.start_timer(engine_.now() + between_sweeps, [this] {
     sweep_timer_ = 0;
-    set_sweep_due();
+    sweep_due_ = true;
   });
 }
 

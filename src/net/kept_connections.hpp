@@ -19,15 +19,10 @@ namespace agentcore::detail::net {
 // All functions are @loop_thread.
 class KeptConnections {
  public:
-  // `pool`: the number of its sockets in `sockets`. `is_any_due` is set when a sweep becomes due.
+  // `pool`: the number of its sockets in `sockets`. `max_idle` counts for all pools together.
   KeptConnections(loop::Engine& engine, SocketTable& sockets, CurlMulti& multi, std::size_t pool,
-                  std::size_t max_idle, bool& is_any_due)
-      : engine_(engine),
-        sockets_(sockets),
-        multi_(multi),
-        pool_(pool),
-        max_idle_(max_idle),
-        is_any_due_(is_any_due) {}
+                  std::size_t max_idle)
+      : engine_(engine), sockets_(sockets), multi_(multi), pool_(pool), max_idle_(max_idle) {}
   KeptConnections(const KeptConnections&) = delete;
   KeptConnections& operator=(const KeptConnections&) = delete;
 
@@ -51,6 +46,7 @@ class KeptConnections {
   // A sweep makes libcurl close the retired connections. When one is due, begin_sweep() adds a transfer for
   // this purpose; libcurl must be run after it if it returns true. The sweep ends with the message of that
   // transfer.
+  bool is_sweep_due() const noexcept { return sweep_due_; }
   bool begin_sweep();
   bool is_sweeper(const CURL* easy) const noexcept { return easy == sweeper_; }
   void end_sweep(bool has_transfers);
@@ -63,14 +59,13 @@ class KeptConnections {
  private:
   std::size_t count(SocketUse use) const noexcept { return sockets_.counts().in(pool_, use); }
   void remove_sweeper() noexcept;
-  void set_sweep_due() noexcept { sweep_due_ = is_any_due_ = true; }
+  void sweep_later();
 
   loop::Engine& engine_;
   SocketTable& sockets_;
   CurlMulti& multi_;
   const std::size_t pool_;
   const std::size_t max_idle_;
-  bool& is_any_due_;
   std::size_t expected_ = 0;  // transfers that expect to get an idle connection
   CURL* sweeper_ = nullptr;   // null: no sweep runs
   std::uint64_t sweep_timer_ = 0;

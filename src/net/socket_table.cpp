@@ -5,6 +5,7 @@
 #include "net/transfer.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstdint>
 #include <utility>
@@ -56,6 +57,7 @@ void SocketTable::close(int descriptor) {
 bool SocketTable::want(std::size_t pool, int descriptor, loop::IoEvents events,
                        const std::shared_ptr<CallHandle>& owner, PrefetchHint hint) {
   Socket& socket = at(descriptor);
+  assert(socket.use == SocketUse::foreign || socket.pool == pool);
   if (socket.use == SocketUse::foreign)
     socket.pool = static_cast<std::uint32_t>(pool);
   else

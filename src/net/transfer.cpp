@@ -115,7 +115,9 @@ void Transfer::hang_up() {
 }
 
 void Transfer::leave_pool() noexcept {
-  if (pool_ != nullptr) std::exchange(pool_, nullptr)->leave(easy_);
+  if (pool_ == nullptr) return;
+  if (std::exchange(expects_reuse_, false)) pool_->kept().reuse_decided();
+  std::exchange(pool_, nullptr)->leave(easy_);
 }
 
 void Transfer::follow() {

@@ -240,7 +240,15 @@ void Mailboxes::on_deadline(core::NodeId agent, MessageId id) noexcept {
   if (!node) return;
   const LoopEntry entry(tree_.lifetime);
   if (const std::uint32_t number = find_queued(*node, agent, id))
-    report_dropped(hub_, *node, mailbox::remove(*node, tree_.pool, number), DropReason::deadline_exceeded);
+    drop(*node, mailbox::remove(*node, tree_.pool, number), DropReason::deadline_exceeded);
+}
+
+// Reports messages that were removed from a mailbox whose agent is perhaps in no ready list. A sender that
+// has pushed meanwhile may rely on the loop to look at what is left: see mailbox::remove().
+void Mailboxes::drop(Node& node, const mailbox::DroppedMessages& dropped, DropReason reason) {
+  const bool has_more = mailbox::length(node, node.load().generation()) != 0;
+  if (has_more && !tree_.is_closed() && tree_.ready.add(node)) tree_.waker->notify();
+  report_dropped(hub_, node, dropped, reason);
 }
 
 // Resumes a stopped agent if its spec allows it (`auto_resume`) and its lease has not run out: then returns
@@ -283,7 +291,7 @@ std::size_t Mailboxes::clear(core::NodeId id) {
   if (!node || !node->load().is_open()) return 0;
   const LoopEntry entry(tree_.lifetime);
   const mailbox::DroppedMessages dropped = mailbox::clear(*node, tree_.pool);
-  report_dropped(hub_, *node, dropped, DropReason::queue_cleared);
+  drop(*node, dropped, DropReason::queue_cleared);
   return dropped.count();
 }
 
@@ -339,7 +347,7 @@ ChangeResult Mailboxes::edit_queued(core::NodeId agent, MessageId id, Message&& 
 
 ChangeResult Mailboxes::remove_queued(core::NodeId agent, MessageId id) {
   return change_queued(agent, id, [&](Node& node, std::uint32_t number) {
-    report_dropped(hub_, node, mailbox::remove(node, tree_.pool, number), DropReason::removed);
+    drop(node, mailbox::remove(node, tree_.pool, number), DropReason::removed);
   });
 }
 

@@ -56,6 +56,7 @@ class Mailboxes {
   void start_timer(core::NodeId agent, MessageId id, TimePoint deadline);
   void on_deadline(core::NodeId agent, MessageId id) noexcept;
   void note_mail(core::NodeId id) noexcept;
+  void drop(core::Node& node, const mailbox::DroppedMessages& dropped, DropReason reason);
   Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective);
 
   std::uint32_t find_queued(core::Node& node, core::NodeId agent, MessageId id) noexcept;

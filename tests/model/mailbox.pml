@@ -143,14 +143,19 @@ end:
 #ifndef M_DONE_UNASKED
      look()
 #endif
-  :: !closed && !scheduled && (backlog + fresh) > 0 && clears < 1 -> /* mailbox::clear(), which a verb asks for */
+  :: !closed && !scheduled && (backlog + fresh) > 0 && clears < 1 -> /* mailbox::clear() or remove() */
      clears++;
      atomic { backlog = backlog + fresh; fresh = 0 };
-     own_taken = own_taken + backlog; backlog = 0;
+     if
+     :: own_taken = own_taken + backlog; backlog = 0
+     :: own_taken++; backlog-- /* mailbox::remove() */
+     fi;
 #ifndef M_CLEARED_UNORDERED
      FLUSH; /* a sequentially consistent store */
 #endif
+#ifndef M_CLEARED_UNASKED
      look()
+#endif
   :: !closed && closings < 1 -> /* mailbox::close() */
      closings++;
      own_taken = own_taken + backlog; backlog = 0;

@@ -117,6 +117,21 @@ TEST_CASE("a connection pool without connections takes no descriptors", "[net][G
   CHECK(load.server.accepted() == 15);
 }
 
+TEST_CASE("a connection pool whose kept connections are closed takes no descriptors", "[net][G13]") {
+  Load load(answer_once, keeping(8), 2);
+  load.run(2);  // in one pool
+  const auto descriptors = [&] {
+    return open_descriptors() - static_cast<std::size_t>(load.server.accepted());
+  };
+  for (int i = 0; i < 2; ++i) load.server.step();
+  REQUIRE(load.comes_to(0));
+  const std::size_t of_one_pool = descriptors();
+  load.run(6);
+  for (int i = 0; i < 6; ++i) load.server.step();
+  REQUIRE(load.comes_to(0));
+  CHECK(drive(load.runtime, &load.server, [&] { return descriptors() <= of_one_pool; }));
+}
+
 TEST_CASE("a kept connection that its server closes is closed here", "[net][G13]") {
   Load load(answer_once, {}, GENERATE(Pools::usual_size, 2));
   load.run(5);

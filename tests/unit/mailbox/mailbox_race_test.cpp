@@ -85,6 +85,45 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
   CHECK(detail::mailbox::length(box.node, 1) == 0);
 }
 
+TEST_CASE("no message is left behind when others are removed meanwhile", "[mailbox][race][F5]") {
+  constexpr int each = 20'000;
+  Box box(60'000);
+  Team team(3);
+  detail::tree::ReadyList ready;
+  std::size_t gone = 0;
+  const auto look = [&] {
+    if (detail::mailbox::length(box.node, 1) != 0) ready.add(box.node);
+  };
+  const auto drive = [&] {
+    if (const std::uint32_t oldest = [&] {
+          std::uint32_t first = 0;
+          detail::mailbox::for_each(box.node, box.pool,
+                                    [&](std::uint32_t cell) { first = first ? first : cell; });
+          return first;
+        }())
+      gone += detail::mailbox::remove(box.node, box.pool, oldest).count();
+    look();
+    ready.begin_round();
+    if (ready.next() == nullptr) return;
+    while (const std::uint32_t cell = detail::mailbox::take(box.node, box.pool)) {
+      box.pool[cell].clear();
+      box.pool.end_id(box.pool[cell]);
+      box.pool.give_back(box.pool[cell]);
+      ++gone;
+    }
+    ready.done(box.node);
+    look();
+  };
+  team.run(
+      [&](int) {
+        for (int i = 0; i < each; ++i)
+          if (box.push("x", 1, 0) == Push::queued_first) ready.add(box.node);
+      },
+      drive);
+  while (!ready.empty()) drive();
+  CHECK(gone == 3 * each);
+}
+
 TEST_CASE("a mailbox never has more messages than its limit", "[mailbox][race][G15]") {
   constexpr int each = 20'000;
   constexpr std::uint16_t limit = 3;

@@ -350,6 +350,29 @@ TEST_CASE("waiting messages are listed and edited and removed", "[tree][messages
   CHECK(agent.queued()->empty());
 }
 
+// A sender that pushed meanwhile may have relied on the message that is removed now: mailbox::push().
+TEST_CASE("after the removal of a queued message the loop looks at those that are left",
+          "[tree][messages][F5]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  const MessageId one = agent.send("one").id;
+  CHECK(agent.send("two"));
+  t.settle();
+  int wakes = 0;
+  const auto wake = t.runtime->on_wake([&] { ++wakes; });
+  SECTION("if one is left") {
+    CHECK(agent.remove_queued(one));
+    CHECK(wakes == 1);
+  }
+  SECTION("but not if none is left") {
+    CHECK(agent.clear_queue().value() == 2);
+    CHECK(wakes == 0);
+  }
+  t.settle();
+  CHECK(t.llm->open_calls().size() == 1);  // the turn in progress goes on
+}
+
 TEST_CASE("urgent messages are taken before normal ones and in their order", "[tree][messages][X36]") {
   TreeFixture t;
   std::vector<std::string> taken;
