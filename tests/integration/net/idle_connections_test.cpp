@@ -77,7 +77,7 @@ RuntimeOptions keeping(std::uint32_t connections) {
 }  // namespace
 
 TEST_CASE("after a burst at most the configured number of connections is kept", "[net][G13][G15]") {
-  Load load(answer_all, keeping(3), GENERATE(Pools::usual_size, 4, 1));
+  Load load(answer_all, keeping(3), GENERATE(as<std::size_t>(), Pools::usual_size, 4, 1));
   load.run(20);
   CHECK(load.comes_to(3));
   CHECK(load.server.wait([&] { return load.server.closed() == load.server.accepted() - 3; }));
@@ -88,13 +88,13 @@ TEST_CASE("after a burst at most the configured number of connections is kept", 
 }
 
 TEST_CASE("eight idle connections are kept by default", "[net][G13]") {
-  Load load(answer_all, {}, GENERATE(Pools::usual_size, 3));
+  Load load(answer_all, {}, GENERATE(as<std::size_t>(), Pools::usual_size, 3));
   load.run(20);
   CHECK(load.comes_to(8));
 }
 
 TEST_CASE("without kept connections each transfer makes its own connection", "[net][G13]") {
-  Load load(answer_all, keeping(0), GENERATE(Pools::usual_size, 1));
+  Load load(answer_all, keeping(0), GENERATE(as<std::size_t>(), Pools::usual_size, 1));
   for (int i = 0; i < 3; ++i) {
     load.run(2);
     CHECK(load.comes_to(0));
@@ -133,7 +133,7 @@ TEST_CASE("a connection pool whose kept connections are closed takes no descript
 }
 
 TEST_CASE("a kept connection that its server closes is closed here", "[net][G13]") {
-  Load load(answer_once, {}, GENERATE(Pools::usual_size, 2));
+  Load load(answer_once, {}, GENERATE(as<std::size_t>(), Pools::usual_size, 2));
   load.run(5);
   REQUIRE(client_sockets(load.server) == 5);
   for (int i = 0; i < 5; ++i) load.server.step();
@@ -145,7 +145,7 @@ TEST_CASE("if a server closes one kept connection the others stay in use", "[net
     if (!closed->exchange(true)) return answer_once(peer);
     answer_all(peer);
   };
-  Load load(close_the_first, {}, GENERATE(Pools::usual_size, 1));
+  Load load(close_the_first, {}, GENERATE(as<std::size_t>(), Pools::usual_size, 1));
   load.run(4);
   REQUIRE(client_sockets(load.server) == 4);
   load.server.step();

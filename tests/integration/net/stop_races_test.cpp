@@ -118,7 +118,7 @@ TEST_CASE("the Runtime may be destroyed in any callback", "[net][G4]") {
 
 TEST_CASE("open transfers are closed without a callback when the Runtime is destroyed", "[net][G13]") {
   SocketServer server(stream_once);
-  const std::size_t pool_size = GENERATE(detail::net::ConnectionPools::usual_size, 2);
+  const std::size_t pool_size = GENERATE(as<std::size_t>(), detail::net::ConnectionPools::usual_size, 2);
   const std::size_t before = open_descriptors();
   std::vector<Call> calls;
   std::shared_ptr<detail::net::Transport> transport;
@@ -175,7 +175,7 @@ TEST_CASE("a cut in one connection pool leaves the transfers of the others", "[n
 
 TEST_CASE("many cuts are carried out in order and sockets first", "[net][G5][G6]") {
   SocketServer server(stream_once);
-  const std::size_t pool_size = GENERATE(detail::net::ConnectionPools::usual_size, 30);
+  const std::size_t pool_size = GENERATE(as<std::size_t>(), detail::net::ConnectionPools::usual_size, 30);
   testing::ManualClock clock;
   Runtime runtime({.clock = &clock});
   use_pools_of(pool_size, runtime);
@@ -247,7 +247,7 @@ TEST_CASE("a transfer that was cut on a kept connection is not resent", "[net][G
 
 TEST_CASE("a cut never touches a transfer that was not cut", "[net][race]") {
   SocketServer server(answer_all);
-  const std::size_t pool_size = GENERATE(detail::net::ConnectionPools::usual_size, 1);
+  const std::size_t pool_size = GENERATE(as<std::size_t>(), detail::net::ConnectionPools::usual_size, 1);
   Runtime runtime;
   use_pools_of(pool_size, runtime);
   constexpr int rounds = 400;
