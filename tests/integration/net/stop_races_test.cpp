@@ -163,11 +163,11 @@ TEST_CASE("a cut in one connection pool leaves the transfers of the others", "[n
   answers = true;
   for (int i = 0; i < 6; ++i) server.step();
   REQUIRE(drive(runtime, &server, [&] { return open_transfers(runtime) == 0; }));
-  for (const std::size_t i : {1, 4}) {
+  for (const std::size_t i : {1U, 4U}) {
     CHECK(calls[i].heard->end.code == Errc::cancelled);
     CHECK(calls[i].heard->body == "data: 1\n\n");
   }
-  for (const std::size_t i : {0, 2, 3, 5}) {
+  for (const std::size_t i : {0U, 2U, 3U, 5U}) {
     CHECK(calls[i].heard->end.code == Errc::none);
     CHECK(calls[i].heard->body == "data: 1\n\ndata: 2\n\n");
   }
