@@ -459,3 +459,19 @@ TEST_CASE("abandoning calls keeps to the budget of a poll", "[tree][C13][G4][G15
   CHECK(t.state("parent") == AgentState::stopped);
   CHECK(t.seen.count("settled") == count + 1);
 }
+
+TEST_CASE("a stop of the second agent of a round is not quiet during its action", "[tree][stop][G1]") {
+  TreeFixture t;
+  Agent second;
+  std::optional<bool> quiet;
+  const auto stop_second = [&](const Agent& agent, const Message&) {
+    if (agent.id() != second.id()) return;
+    std::thread([&] { quiet = second.stop().quiet; }).join();
+  };
+  const Agent first = t.tree->create({.id = "first", .handler = stop_second}).value();
+  second = t.tree->create({.id = "second", .handler = stop_second}).value();
+  CHECK(first.send("one"));
+  CHECK(second.send("two"));
+  t.settle();
+  CHECK(quiet == false);
+}
