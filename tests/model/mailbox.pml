@@ -3,7 +3,7 @@
    scripts/check-model, which knows the configuration (-DCONF_...) and the mutants (-DM_...).
 
    What must hold: the limit is never exceeded, and no sender finds the mailbox full that is not; an opened mailbox is
-   empty; whenever nobody acts any more, no message waits. */
+   empty; when no process can act any more, no message waits. */
 
 #define LIMIT 2
 #define SENDS 2 /* of each sender */
@@ -175,7 +175,7 @@ end:
         }
      od
 #endif
-  :: timeout -> /* nobody acts any more */
+  :: timeout -> /* no process can act any more */
      assert(sending == 0 && !closed && fresh + backlog == 0);
      break
   od
