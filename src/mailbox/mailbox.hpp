@@ -106,8 +106,7 @@ void for_each(core::Node& node, MessagePool& pool, Visit&& visit) {
 }
 
 // The number of messages ever pushed, modulo 2^32: the end of the mailbox in the sequence of its messages.
-// One that was put back counts again.
-// @threadsafe
+// One that was put back counts again. @threadsafe
 std::uint32_t position(const core::Node& node) noexcept;
 
 // These three remove messages. Afterwards the caller looks whether others are left, and if so makes the agent

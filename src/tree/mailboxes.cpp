@@ -247,8 +247,9 @@ void Mailboxes::on_deadline(core::NodeId agent, MessageId id) noexcept {
 // has pushed meanwhile may rely on the loop to look at what is left: see mailbox::remove().
 void Mailboxes::drop(Node& node, const mailbox::DroppedMessages& dropped, DropReason reason) {
   const bool has_more = mailbox::length(node, node.load().generation()) != 0;
-  if (has_more && !tree_.is_closed() && tree_.ready.add(node)) tree_.waker->notify();
+  const bool is_ready = has_more && !tree_.is_closed() && tree_.ready.add(node);
   report_dropped(hub_, node, dropped, reason);
+  if (is_ready && !tree_.is_closed()) tree_.waker->notify();  // last: it may call a function of the host
 }
 
 // Resumes a stopped agent if its spec allows it (`auto_resume`) and its lease has not run out: then returns

@@ -31,6 +31,15 @@ struct Fate {
   VerbResult result;
 };
 
+// Sends a message whose end is recorded in `fate`.
+void send_to(const Agent& agent, Fate& fate) {
+  const auto on_end = [&fate](const MessageEnd& end) {
+    ++fate.ends;
+    fate.end = end;
+  };
+  fate.id = agent.send("x", {.on_end = on_end}).id;
+}
+
 std::string problem_of(const Fate& fate) {
   if (fate.ends != 1) return "a message with " + std::to_string(fate.ends) + " ends";
   const bool completed = fate.end.result && fate.end.result->success();
@@ -82,14 +91,7 @@ TEST_CASE("an interrupt by id ends exactly the message that was meant", "[stop][
     if (round % 50 == 0) agent = tree.create(spec).value();  // so that no conversation is long
     constexpr std::size_t count = 6;
     std::array<Fate, count> fates;
-    for (Fate& fate : fates)
-      fate.id = agent
-                    .send("x", {.on_end =
-                                    [&fate](const MessageEnd& end) {
-                                      ++fate.ends;
-                                      fate.end = end;
-                                    }})
-                    .id;
+    for (Fate& fate : fates) send_to(agent, fate);
     team.run(
         [&](int) {
           Dice dice(static_cast<std::uint64_t>(round));
@@ -148,13 +150,7 @@ TEST_CASE("an interrupt while a handler returns takes effect, or its turn comple
   for (round = 1; round <= rounds; ++round) {
     Fate fate;
     meant = &fate;
-    fate.id = agent
-                  .send("x", {.on_end =
-                                  [&fate](const MessageEnd& end) {
-                                    ++fate.ends;
-                                    fate.end = end;
-                                  }})
-                  .id;
+    send_to(agent, fate);
     while (called.load() != round || tree.busy()) runtime.poll();
     if (problem.empty()) problem = problem_of(fate);
     took_effect += fate.result.took_effect() ? 1 : 0;
