@@ -41,7 +41,7 @@ int main() {
   if (watched.fd < 0) return 1;  // the system has no descriptor left
   while (!answered) {
     ::poll(&watched, 1, -1);  // your loop's wait, with your own descriptors beside it
-    runtime.poll();           // bounded, never blocks
+    runtime.poll();           // does what is ready, and does not wait
   }
   // [/snippet]
   return 0;

@@ -35,7 +35,10 @@ struct RuntimeOptions {
   /// How the loop waits for descriptors.
   LoopBackend backend = LoopBackend::automatic;
   /// The approximate maximum duration of one poll(). Not negative; more than one hour counts as one hour. A
-  /// poll exceeds it only to shut down the connections of stopped calls: 15 to 45 us for each connection.
+  /// poll exceeds it by a single step that takes longer: a callback of the host; a commit to a store without
+  /// RestoreOptions::executor; a call into libcurl, which reads the system's certificates when it opens
+  /// connections with TLS (about 15 ms). And it shuts down the connections of all stopped calls, 15 to 45 us
+  /// for each, whatever the budget.
   Duration poll_budget = std::chrono::milliseconds(4);
   /// The maximum number of idle connections that all HTTP clients of this Runtime together keep open for
   /// their next calls. 0: each call opens its own connection. Above the limit, the connections that have been
@@ -85,7 +88,7 @@ class AGENTCORE_API Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// Does the work that is ready, for about RuntimeOptions::poll_budget. Never blocks. The order: stops and
+  /// Does the work that is ready, for about RuntimeOptions::poll_budget, and never waits for work. The order: stops and
   /// other control operations, then descriptors, timers, posted functions, then agents, one step per agent
   /// and round. Returns true if more work is ready than the budget allowed. Within a callback it does nothing
   /// and returns false; so do run_for() and run_until_idle().
@@ -128,8 +131,9 @@ class AGENTCORE_API Runtime {
   /// The descriptor does not report timers, and the host must wait until next_deadline() at most:
   ///
   /// - with a clock other than SystemClock (RuntimeOptions::clock), as the system's timers have no other;
-  /// - with LoopBackend::poll;
   /// - if the system has no timerfd_create() or forbids it, which is logged once as a warning.
+  ///
+  /// With LoopBackend::poll the descriptor reports wake-ups alone, and no sockets: use run_for() instead.
   ///
   /// Returns -1 if the system has no descriptor left (EMFILE, ENFILE, ENOMEM), which is logged once as a
   /// warning. No work is lost, but no descriptor becomes readable. Until the descriptor can be opened,
