@@ -88,10 +88,10 @@ class AGENTCORE_API Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// Does the work that is ready, for about RuntimeOptions::poll_budget, and never waits for work. The order: stops and
-  /// other control operations, then descriptors, timers, posted functions, then agents, one step per agent
-  /// and round. Returns true if more work is ready than the budget allowed. Within a callback it does nothing
-  /// and returns false; so do run_for() and run_until_idle().
+  /// Does the work that is ready, for about RuntimeOptions::poll_budget, and never waits for work. The order:
+  /// stops and other control operations, then descriptors, timers, posted functions, then agents, one step
+  /// per agent and round. Returns true if more work is ready than the budget allowed. Within a callback it
+  /// does nothing and returns false; so do run_for() and run_until_idle().
   /// @loop_thread
   bool poll();
 

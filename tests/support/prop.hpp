@@ -9,16 +9,37 @@
 
 #include <rapidcheck.h>
 
+// What a check of a property has found.
+struct PropResult {
+  bool passed = false;
+  std::string report;  // the smallest counterexample, and the seed that reproduces it
+};
+
+// How many generated cases a property must pass, unless RC_PARAMS only reproduces a failure of it.
+inline constexpr int fewest_cases = 100;
+
 // Checks `testable` (a callable whose parameters are generated, or that draws with `*rc::gen::...`) on 100
-// generated cases, or by RC_PARAMS, and fails the running test with the smallest counterexample and the seed
-// that reproduces it. `text` describes the property. Assert inside with RC_ASSERT: shrinking depends on it.
+// generated cases, or as many as RC_PARAMS says, which must be `fewest`. `text` describes the property.
 template <typename Testable>
-void prop(const std::string& text, Testable&& testable) {
+PropResult check_prop(const std::string& text, Testable&& testable, int fewest = fewest_cases) {
   rc::detail::TestMetadata metadata{text, text};
-  const auto seed = rc::detail::configuration().testParams.seed;
+  const auto& configuration = rc::detail::configuration();
   const auto result = rc::detail::checkTestable(std::forward<Testable>(testable), metadata);
   std::ostringstream report;
+  report << text << "\n";
   rc::detail::printResultMessage(result, report);
-  INFO(text << "\n" << report.str() << "\nagain with RC_PARAMS=\"seed=" << seed << "\"");
-  CHECK(result.template is<rc::detail::SuccessResult>());
+  report << "\nagain with RC_PARAMS=\"seed=" << configuration.testParams.seed << "\"";
+  rc::detail::SuccessResult success;
+  const bool passed =
+      result.match(success) && (success.numSuccess >= fewest || configuration.reproduce.count(text) != 0);
+  return {passed, report.str()};
+}
+
+// The same, and fails the running test if the property does not hold. Assert inside with RC_ASSERT: shrinking
+// depends on it.
+template <typename Testable>
+void prop(const std::string& text, Testable&& testable) {
+  const PropResult result = check_prop(text, std::forward<Testable>(testable));
+  INFO(result.report);
+  CHECK(result.passed);
 }

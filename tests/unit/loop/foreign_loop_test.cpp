@@ -78,7 +78,7 @@ struct OtherClock final : Clock {
 
 }  // namespace
 
-TEST_CASE("the descriptor alone wakes a foreign loop for a timer", "[loop][timerfd][Q2]") {
+TEST_CASE("the descriptor alone wakes a foreign loop for a timer", "[loop][timerfd][Q2][CARD2]") {
   Runtime runtime;
   const bool asked_before = GENERATE(true, false);
   if (asked_before) REQUIRE(runtime.poll_descriptor() >= 0);

@@ -209,7 +209,7 @@ TEST_CASE("a hundred thousand agents are created and deleted in bounded memory",
   CHECK(t.tree->create().value().id().find("@") == 0);
 }
 
-TEST_CASE("a scope deletes or stops the agents that were created in it", "[tree][scope]") {
+TEST_CASE("a scope deletes or stops the agents that were created in it", "[tree][scope][CARD3]") {
   TreeFixture t;
   const Agent parent = t.root("parent");
   {
@@ -274,7 +274,7 @@ TEST_CASE("a long-lived scope forgets deleted agents", "[tree][scope][G13]") {
   CHECK_FALSE(stays.exists());
 }
 
-TEST_CASE("scopes nest and refuse agents of other scopes", "[tree][scope]") {
+TEST_CASE("scopes nest and refuse agents of other scopes", "[tree][scope][CARD3]") {
   TreeFixture t;
   TreeFixture elsewhere;
   const Agent stranger = elsewhere.root("stranger");
