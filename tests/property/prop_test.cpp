@@ -16,6 +16,7 @@ TEST_CASE("a property that passes fewer than a hundred cases fails", "[property]
   CHECK_FALSE(check_prop("discards nearly all cases", [&](int) { RC_PRE(++cases < 100); }).passed);
 }
 
+// At the end of the program rapidcheck itself prints how to reproduce these failures, too.
 TEST_CASE("a property that fails reports the smallest case and its seed", "[property][X44]") {
   const PropResult result =
       check_prop("no number is over five", [](unsigned number) { RC_ASSERT(number <= 5); });
