@@ -67,7 +67,7 @@ def command(name, rival, checkout, program):
     return [cached(checkout, rival, "CMAKE_CXX_COMPILER"), *shlex.split(cached(checkout, rival, "CMAKE_CXX_FLAGS")),
             "-std=c++20", "-O2", "-DNDEBUG", f"-I{HERE.parent}", *includes, *rival.options,
             str(HERE / name / "streams.cpp"), *(str(path) for path in archives if path.exists()), *rival.libraries,
-            "-o", str(program)]
+            "-Wl,--gc-sections", "-o", str(program)]
 
 
 def link(name, rival, folder, output):
