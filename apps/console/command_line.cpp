@@ -18,7 +18,8 @@ constexpr const char* manual =
     "  base-url=\"http://127.0.0.1:8080/v1\"\n"
     "  agent=[\"planner\", \"planner/scout\"]\n"
     "\n"
-    "Ctrl+C stops all agents and ends the program; with --store they are there at the next start.";
+    "Ctrl+C stops all agents and ends the program. With --store they are there at the next start, stopped\n"
+    "until they are resumed.";
 
 constexpr const char* top_manual =
     "Keys: up, down, page up, page down, home, end select an agent; left, right collapse and expand.\n"

@@ -29,7 +29,7 @@ namespace agentcore {
 ///     agentcore::Agent scout = planner.create_child({.id = "scout"}).value();
 ///     agentcore::SendResult sent = scout.send("Find three quiet beaches.");
 ///     if (!sent) std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
-///     planner.stop();  // stops planner and scout
+///     agentcore::VerbResult stopped = planner.stop();  // stops planner and scout
 ///
 /// Size: 16 bytes, a counted reference to the tree's core, and an id with a generation.
 ///

@@ -22,8 +22,9 @@
 
 namespace agentcore {
 
-/// Protects an agent against verbs that are called on it directly. A stop or a delete of an ancestor always
-/// includes the agent, whatever its role.
+/// Protects an agent against verbs that are called on it directly. A stop or a delete of an ancestor with its
+/// subtree includes the agent, whatever its role; only StopOptions::descendants_only of the parent leaves an
+/// AgentRole::user as it is.
 enum class AgentRole : unsigned char {
   normal,  ///< No protection.
   system,  ///< terminate() is refused with `cannot_delete_system_agent`.
@@ -120,7 +121,7 @@ struct AgentSpec {
   std::optional<std::uint32_t> max_tokens = {};
   /// Nucleus sampling, 0 to 1. Empty: not sent.
   std::optional<double> top_p = {};
-  /// Texts at which the model ends its answer. None may be empty. Empty: not sent.
+  /// Texts at which the model ends its answer; providers refuse an empty one. Empty: not sent.
   std::vector<std::string> stop_sequences = {};
   /// "low", "medium", "high", or another value that the model accepts. Empty: not sent.
   std::string reasoning_effort = {};
@@ -147,7 +148,7 @@ struct AgentSpec {
   ///   - With ToolProtocol::text, an answer whose tool calls cannot be read. It counts as an answer with tool
   ///     calls. Beyond the limit it is an answer in words, and TurnResult::parse_error is set.
   ///   - An answer that does not match `response_format`. Beyond the limit the turn fails with
-  ///     `invalid_answer`.
+  ///     `invalid_answer`; at once, if the answer is a refusal or a content filter ended it.
   ///
   /// Each time is a model call like any other: it has usage, draws on budgets and is ended by verbs. The
   /// event ModelCallEnded precedes it. The refused answer and the reason are sent with that model call alone:
@@ -167,7 +168,7 @@ struct AgentSpec {
   /// next message. SendOptions::deadline, which describes this, applies instead where it is earlier. Read
   /// when the turn begins. Not for turns of a `handler`. no_limit: no time-out.
   ///
-  /// Budget::wall_clock is another limit: it runs from the grant, over turns and the pauses between them,
+  /// Budget::wall_clock is another limit: it runs from the grant, over turns and the idle time between them,
   /// and its end stops the agent.
   Duration turn_timeout = no_limit;
   /// The lease of the agent and its subtree: how long they may run unless the host renews it with
@@ -182,8 +183,8 @@ struct AgentSpec {
   PartialAnswers partial_answers = PartialAnswers::drop;
   /// Decides which tool calls of the agent may run. Empty: TreeOptions::tool_policy alone. See ToolPolicy.
   ToolPolicy tool_policy = {};
-  /// Maximum number of background tasks of the agent at a time. 0: tools of ToolMode::async run as
-  /// ToolMode::sync.
+  /// Maximum number of background tasks of the agent at a time; a call that would begin another one is
+  /// refused (ToolRefused). 0: tools of ToolMode::async run as ToolMode::sync.
   std::uint16_t background_tasks = 0;
 
   /// Lets the provider find the cached beginning of the agent's requests again (ChatRequest::cache_key); at

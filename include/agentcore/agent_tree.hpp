@@ -105,7 +105,7 @@ struct MessageInfo {
 ///     agentcore::Agent planner = tree.create({.id = "planner"}).value();
 ///     agentcore::SendResult sent = planner.send("Plan a trip.");
 ///     runtime.run_until_idle();
-///     tree.stop_all();
+///     agentcore::VerbResult stopped = tree.stop_all();
 ///
 /// Threads: agents are created and listed on the loop thread only. find(), size(), stop_all(), resume_all(),
 /// pause_all(), unpause_all() and cancel_task() may be called on any thread.
@@ -204,7 +204,7 @@ class AGENTCORE_API AgentTree {
   /// Returns the agent with that id, chosen or generated. An agent that is being deleted is still found.
   ///
   ///     if (agentcore::Result<agentcore::Agent> planner = tree.find("planner"))
-  ///       planner->stop();
+  ///       std::printf("%s\n", to_string(planner->state().value()).data());
   ///     else
   ///       std::fprintf(stderr, "%s\n", planner.error().message.c_str());
   ///

@@ -36,10 +36,13 @@ struct Budget {
   std::uint64_t turns = no_limit;
   /// Tokens of prompts and answers together.
   std::uint64_t tokens = no_limit;
-  /// In the currency of Prices; 0 to 1e15, or no_limit.
+  /// In the currency of Prices; 0 to 1e15, or no_limit. It needs AgentSpec::prices, or a model client that
+  /// reports costs; with neither it has no effect. Without prices no cost is reserved: a call is refused only
+  /// after the limit was exceeded.
   double cost = no_limit;
-  /// Time since the agent was created or the budget was granted, whether the agent is active or not. Not
-  /// negative. AgentSpec::turn_timeout limits each turn instead, and stops nothing.
+  /// Time since the agent was created or the budget was granted, also while the agent is idle or stopped. It
+  /// does not run while the agent is paused, by itself or by an ancestor (Agent::pause()). Not negative.
+  /// AgentSpec::turn_timeout limits each turn instead, and stops nothing.
   Duration wall_clock = no_limit;
 
   /// Returns true if at least one field is a limit.

@@ -26,7 +26,8 @@ struct ExportOptions {
 /// names of its code (AgentSpec::code), its conversation up to the last ended turn, which messages are sent
 /// and the summaries, its budgets and what was used of them, the messages that wait, and whether it is
 /// stopped, paused or held. It has nothing of a turn in progress: the message with which that turn began is
-/// not in it either. It has no questions, grants or leases. Keys of model clients and other code are never in
+/// not in it either. It has no questions or grants; a lease
+/// (AgentSpec::lease) begins in full at the import. Keys of model clients and other code are never in
 /// it; what people and models wrote is.
 ///
 ///     std::string document = agentcore::export_agents(agent).value();
@@ -61,7 +62,8 @@ struct ImportReport {
   std::vector<Agent> agents = {};  ///< The agents, parents before children: the first is the exported one.
   std::size_t messages = 0;        ///< Messages that wait in their mailboxes.
   /// Why agents are stopped although they were not when they were exported: "a: handler 'printer' is not in
-  /// ImportOptions::code". Only a resume() of that agent opens it.
+  /// ImportOptions::code". Only a resume() of that agent opens it. An AgentRole::user is listed, too, and is
+  /// not stopped.
   std::vector<std::string> unbound = {};
 };
 
@@ -70,8 +72,8 @@ struct ImportReport {
 /// document, nothing is created. AgentCreated is emitted for each agent when all of them exist, with their
 /// conversations and budgets; they are paused, held or stopped, and get their messages, after that.
 ///
-/// A document is untrusted input: it is checked as a whole before the first agent is created, at most
-/// `TreeOptions::max_agents` agents, and at most ImportOptions::max_bytes of text.
+/// A document is untrusted input: it is checked as a whole before the first agent is created. It may have at
+/// most ImportOptions::max_bytes of text, and `TreeOptions::max_agents` agents.
 ///
 /// Errors: `invalid_config` (the text is no such document, too long, or of a newer version; the message says
 /// where), `invalid_history`, `agent_exists`, `agent_limit`, `out_of_memory`, and those of

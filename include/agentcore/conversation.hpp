@@ -59,7 +59,8 @@ AGENTCORE_API ChangeResult acknowledge(const Agent& agent, const Acknowledgement
 ///
 /// Reasons for a refusal: `turn_over` if that answer is not the last message of the conversation: the next
 /// turn has begun, its own turn is in progress, or it had no answer; `agent_not_found`, `runtime_gone`,
-/// `agent_terminating`, `out_of_memory`. An answer that is not longer than `bytes` is not changed.
+/// `agent_terminating`, `out_of_memory`; in a tree with a store also those of Store::read(). An answer that
+/// is not longer than `bytes` is not changed.
 /// @loop_thread
 AGENTCORE_API ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t bytes);
 
@@ -101,7 +102,7 @@ struct ConversationTurn {
 /// a question in the conversation are not listed: those of a MessageHandler and of Agent::simulate(), and
 /// those that rewind() has removed.
 ///
-/// Errors: `agent_not_found`, `runtime_gone`.
+/// Errors: `agent_not_found`, `runtime_gone`; in a tree with a store also those of Store::read().
 /// @loop_thread
 AGENTCORE_API Result<std::vector<ConversationTurn>> turns_of(const Agent& agent);
 
@@ -120,7 +121,8 @@ AGENTCORE_API Result<std::vector<ConversationTurn>> turns_of(const Agent& agent)
 ///     if (removed) editor.open(removed->front().content);
 ///
 /// Errors: `turn_not_found` if turns_of() does not list the turn, `agent_not_found`, `runtime_gone`,
-/// `agent_terminating`, `out_of_memory`; then nothing is changed. If an observer of the end of the turn has
+/// `agent_terminating`, `out_of_memory`; in a tree with a store also those of Store::read(). Then nothing is
+/// changed. If an observer of the end of the turn has
 /// caused the error, the turn has ended, and nothing else is changed. A stopped agent can be rewound; it
 /// stays stopped. A turn of a MessageHandler goes on. May be called from any callback but a TokenCounter;
 /// while a turn is ending, between its end and its TurnEnded, it is refused with `turn_over`.
@@ -161,7 +163,8 @@ struct ForkOptions {
 ///
 ///     agentcore::Agent other = agentcore::fork(agent, {.id = "draft-2", .at = 3}).value();
 ///
-/// Errors: `turn_not_found`, and those of AgentTree::create() and Agent::create_child().
+/// Errors: `turn_not_found`, and those of AgentTree::create() and Agent::create_child(); in a tree with a
+/// store also those of Store::read().
 /// @loop_thread
 AGENTCORE_API Result<Agent> fork(const Agent& agent, ForkOptions options = {});
 

@@ -114,16 +114,17 @@ struct MessageEnd {
 
 /// Options of Agent::send(): callbacks for this message and its turn alone, and a deadline.
 ///
-///     agent.send("What is the capital of Peru?",
-///                {.on_delta = [](std::string_view text) { std::cout << text; },
-///                 .on_end = [](const agentcore::MessageEnd& end) {
-///                   if (end.result) std::cout << '\n' << to_string(end.result->outcome) << '\n';
-///                   else std::cout << "dropped: " << to_string(end.dropped) << '\n';
-///                 }});
+///     agentcore::SendResult asked = agent.send(
+///         "What is the capital of Peru?",
+///         {.on_delta = [](std::string_view text) { std::cout << text; },
+///          .on_end = [](const agentcore::MessageEnd& end) {
+///            if (end.result) std::cout << '\n' << to_string(end.result->outcome) << '\n';
+///            else std::cout << "dropped: " << to_string(end.dropped) << '\n';
+///          }});
 ///
 ///     // An answer within ten seconds, or none:
-///     agent.send("What is the weather in Lima?",
-///                {.deadline = runtime.now() + std::chrono::seconds(10)});
+///     agentcore::SendResult urgent = agent.send(
+///         "What is the weather in Lima?", {.deadline = runtime.now() + std::chrono::seconds(10)});
 ///
 /// The callbacks are called on the loop thread. Like an observer of events, each may call any verb, and may
 /// destroy the tree or the Runtime; exceptions are caught and logged (G16). They are destroyed after on_end,

@@ -10,7 +10,8 @@ namespace agentcore {
 
 /// Options of pause().
 ///
-///     agent.pause({.reason = "the game is paused", .on_rest = [] { std::puts("nothing runs any more"); }});
+///     agentcore::VerbResult paused = agent.pause(
+///         {.reason = "the game is paused", .on_rest = [] { std::puts("nothing runs any more"); }});
 struct PauseOptions {
   /// For the log and PauseChanged.
   std::string reason = {};

@@ -79,9 +79,10 @@ class AGENTCORE_API ReceiptFile final : public StopAudit {
   ReceiptFile& operator=(const ReceiptFile&) = delete;
 
   /// Appends a receipt by one write. Blocks for that write, with StoreSync::disk until the disk has it, and
-  /// with forget_deleted for a delete until the file is rewritten. If it fails, the receipt is lost, what was
-  /// written of it is taken back, and the next receipt says how many were lost before it. A tree logs what it
-  /// throws. Throws std::runtime_error with the text of last_error().
+  /// with forget_deleted for a delete until the file is rewritten. If the write fails, the receipt is lost,
+  /// what was written of it is taken back, and the next receipt says how many were lost before it. If only
+  /// the flush or the rewriting fails, the receipt stays in the file. In each case it throws
+  /// std::runtime_error with the text of last_error(), which a tree logs.
   void record(const StopRecord& record) override;
 
   /// Replaces the bodies of all receipts that name one of these agents by their hashes. The chain still

@@ -111,7 +111,7 @@ class AGENTCORE_API Store {
   /// Calls `visit` with each record from `first` to `last`, both included, in the order of the keys. An
   /// exception of `visit` ends the reading, and is passed on.
   ///
-  /// Errors as of commit(): `invalid_config` also for a range that is empty. Records that were visited before
+  /// If `last` is before `first`, nothing is visited. Errors as of commit(). Records that were visited before
   /// the error are as they were stored.
   virtual Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) = 0;
 };

@@ -48,7 +48,8 @@ struct SubprocessOptions {
   Duration kill_grace = std::chrono::seconds(2);
 };
 
-/// Creates a tool that runs a program for each call.
+/// Creates a tool that runs a program for each call. On Windows each call fails: programs are not supported
+/// there.
 ///
 ///     tools->add(agentcore::make_subprocess_tool(
 ///         {.name = "list"}, {.command = [](const nlohmann::json&) {

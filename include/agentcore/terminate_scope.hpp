@@ -25,8 +25,9 @@ enum class ScopePolicy : unsigned char {
 ///     }  // helper and its descendants are deleted, also after an exception
 ///
 /// Closing calls the verb for each agent, the newest first, and returns at once. By then the agents are
-/// closed; the loop cleans up later (G4). The results of the verbs are ignored: an agent whose AgentRole
-/// refuses the verb continues. A scope may be closed from any callback.
+/// closed; the loop cleans up later (G4). The results of the verbs are ignored: an agent for which the verb
+/// is refused, by its AgentRole or because there is no memory, continues. A scope may be closed from any
+/// callback.
 ///
 /// A scope may outlive its agents and its tree; closing it then does nothing. Scopes may be nested: the
 /// agents of an inner scope are usually descendants of agents of an outer scope. The first scope that closes

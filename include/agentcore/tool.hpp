@@ -121,7 +121,8 @@ struct ToolSpec {
   ToolMode mode = ToolMode::sync;
   /// Whether a call may be made again after a restart.
   ToolReplay replay = ToolReplay::never;
-  /// True: a person has to approve each call before it begins (QuestionKind::approval).
+  /// True: a person has to approve each call before it begins (QuestionKind::approval), unless a Grant
+  /// covers it.
   bool needs_approval = false;
   /// The time-out of one call, without the wait for an approval. Not negative. Not set:
   /// TreeOptions::tool_timeout.
@@ -131,7 +132,7 @@ struct ToolSpec {
 /// A running tool call, as the tool sees it. A handle: cheap to copy. It may outlive the call, the agent and
 /// the tree; then it does nothing.
 ///
-/// All functions, the destructor included:
+/// All functions but create_child(), the destructor included:
 /// @threadsafe
 class AGENTCORE_API ToolContext {
  public:
@@ -167,9 +168,9 @@ class AGENTCORE_API ToolContext {
 
   /// Asks a person. `closed` is called on the loop thread, exactly once: when the question was answered or
   /// declined, when it timed out, or when it was cancelled because the call had to end. If the call has ended
-  /// already, `closed` reports `cancelled`, on the loop thread within ask(). It is not called if the tree or
-  /// the Runtime has been destroyed. Throws std::invalid_argument if `closed` is empty or the time-out is
-  /// negative.
+  /// already, `closed` reports `cancelled`: within ask() on the loop thread, else in a later poll. It is not
+  /// called if the tree or the Runtime has been destroyed. Throws std::invalid_argument if `closed` is empty
+  /// or the time-out is negative.
   void ask(Question question, std::function<void(const Answer&)> closed) const;
 
   /// Sends a message as the agent of the call: only if the agent may act, and the call is not over. Otherwise

@@ -27,15 +27,16 @@ struct ToolStarted {
 };
 
 /// A tool call was refused, and its tool does not start: the tool is unknown, the arguments are invalid, a
-/// person did not approve the call, or it was cancelled (Agent::cancel_call()) before it began. The model
-/// receives the reason as the result.
+/// ToolPolicy denied the call, a person did not approve it, the agent has AgentSpec::background_tasks tasks
+/// already, or the call was cancelled (Agent::cancel_call()) before it began. The model receives the reason
+/// as the result.
 struct ToolRefused {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
   std::string call_id;     ///< the id of the tool call, unique within the history of the agent
   std::string window_id;   ///< the window of the action; empty: an ordinary tool
   std::string tool;        ///< the name of the tool or action, as the model wrote it
-  std::string arguments;   ///< the arguments, as the model wrote them; they may be no JSON
+  std::string arguments;   ///< a JSON object with sorted members; as the model wrote it, if that is no JSON
   std::string reason;      ///< why
 };
 

@@ -160,7 +160,8 @@ struct InterruptOptions {
   /// until the agent itself is released; `drop` does not drop their messages.
   ///
   /// If no turn is in progress, it is done nevertheless. The result is then `no_effect` with `turn_over`;
-  /// with `subtree` it is `done`, whether or not a turn was in progress.
+  /// with `subtree` it is `done`, whether or not a turn was in progress. Nothing is done for an agent that is
+  /// being stopped or deleted, or is stopped (`no_effect` with that state).
   QueueAction queue = QueueAction::deliver;
   /// A message: only its turn is ended, never the next one. If it still waits, it is dropped, and `queue` has
   /// no effect. If its turn has ended, nothing happens (`turn_over`). `scope` has no effect. No id: the turn
@@ -239,7 +240,8 @@ struct StopOptions {
   /// the tree: some milliseconds for a million agents.
   ///
   /// `caller` may be the agent itself, whose own children these are. Without a child that can be stopped the
-  /// result is `no_effect` with `stopped`, and on_settled is not called.
+  /// result is `no_effect` with `stopped`, or with the state of the agent if that is closed itself. Then, and
+  /// with `stop_pending`, on_settled is not called.
   bool descendants_only = false;
   /// The cause in the report and in the state changes and the Settled event of the agent. For its descendants
   /// the cause is StopCause::parent.
@@ -256,8 +258,7 @@ struct StopOptions {
   /// then AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are
   /// pending. Several deferred stops and deletes of an agent add up: the strictest `when` counts, for the
   /// agent and for its descendants; the earliest escalation; and a delete. One that adds nothing has no
-  /// effect
-  /// (`stop_pending`). Children that are created meanwhile are included, with `cascade`.
+  /// effect (`stop_pending`). Children that are created meanwhile are included, with `cascade`.
   StopWhen when = StopWhen::now;
   /// Of a deferred stop: how long it may be pending, from the call on; then it takes effect as with
   /// StopWhen::now. Negative: 0. Empty: no limit.
@@ -265,10 +266,11 @@ struct StopOptions {
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
   std::optional<Duration> grace = {};
-  /// Called once on the loop thread if VerbResult::accepted(), when all stopped agents have settled. If an
-  /// earlier stop or delete closed the agent, it is called when that one has settled. Not called if a
-  /// deferred stop is withdrawn (with `descendants_only`: that of any child), or if the tree or the Runtime
-  /// is destroyed before. An exception is caught and logged.
+  /// Called once on the loop thread if VerbResult::accepted() (with `descendants_only`: if
+  /// VerbResult::took_effect()), when all stopped agents have settled. If an earlier stop or delete closed
+  /// the agent, it is called when that one has settled. Not called if a deferred stop is withdrawn (with
+  /// `descendants_only`: that of any child), or if the tree or the Runtime is destroyed before. An exception
+  /// is caught and logged.
   std::function<void(const StopReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;

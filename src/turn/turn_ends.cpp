@@ -122,7 +122,10 @@ Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
   result.outcome = aborted ? TurnOutcome::aborted : TurnOutcome::failed;
   result.finish_reason = outcome.finish_reason;
   result.error = std::move(outcome.error);
-  if (aborted) result.error.code = Errc::none;  // an abort is an outcome, not an error
+  if (aborted) {  // an abort is an outcome, not an error
+    result.error.code = Errc::none;
+    result.text.clear();  // the words of an earlier answer
+  }
   if (result.error.message.empty()) set_message(result.error, "LLM call failed");
   emit_end(turn, *ended);
   // An observer of the end may have stopped the agent: then the stop is emitted next (X2).

@@ -191,7 +191,7 @@ void Follower::load_conversation() {
                                    });
 }
 
-// No event says how long a queue is. Nothing else is taken from this answer: events may be newer.
+// Nothing but the length of the queue is taken from this answer: events may be newer.
 void Follower::load_queue() {
   api_.cancel(reading_queue_);
   const std::string id = conversation_.agent_id();

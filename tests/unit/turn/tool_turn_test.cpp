@@ -348,6 +348,19 @@ TEST_CASE("only the first result of a call counts", "[turn][tools][G10]") {
   CHECK(t.history() == "user:question, assistant:[held x], tool:x=one");
 }
 
+TEST_CASE("a turn has no text if its client cancels the call after the tools", "[turn][tools][A8]") {
+  ToolTurn t;
+  t.ask(t.agent());
+  t.call({add_call("x1", 2, 3)}, "let me see");
+  REQUIRE(t.llm->calls() == 2);
+  FakeClient::finish(t.llm->call(1), ChatOutcome::cancelled());
+  t.settle();
+  REQUIRE(t.result);
+  CHECK(t.result->outcome == TurnOutcome::aborted);
+  CHECK(t.result->text.empty());
+  CHECK(t.result->calls.size() == 1);
+}
+
 TEST_CASE("an abort while tools run changes nothing", "[turn][tools][A13]") {
   ToolTurn t;
   t.ask(t.agent());
