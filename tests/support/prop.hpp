@@ -19,7 +19,7 @@ struct PropResult {
 inline constexpr int fewest_cases = 100;
 
 // Checks `testable` (a callable whose parameters are generated, or that draws with `*rc::gen::...`) on 100
-// generated cases, or as many as RC_PARAMS says, which must be `fewest`. `text` describes the property.
+// generated cases, or as many as RC_PARAMS says, but at least `fewest`. `text` describes the property.
 template <typename Testable>
 PropResult check_prop(const std::string& text, Testable&& testable, int fewest = fewest_cases) {
   rc::detail::TestMetadata metadata{text, text};
