@@ -37,8 +37,8 @@ int main() {
   if (!gate.send("Who comes there?")) return 1;
 
   for (int frame = 0; frame < 60; ++frame) {
-    if (!guards.renew()) return 1;      // in each frame: less than a microsecond
-    runtime.run_for(milliseconds(16));  // a game calls poll(), and draws
+    if (!guards.renew().took_effect()) return 1;  // in each frame: less than a microsecond
+    runtime.run_for(milliseconds(16));            // a game calls poll(), and draws
   }
   // [/snippet]
   if (gate.state().value() != agentcore::AgentState::waiting_llm) return 1;

@@ -271,8 +271,8 @@ class AGENTCORE_API AgentTree {
   /// with the reason. `task_id` is TaskChanged::task_id.
   ///
   ///     if (agentcore::VerbResult cancelled = tree.cancel_task(task_id, {.reason = "not needed"});
-  ///     !cancelled)
-  ///       std::fprintf(stderr, "refused: %s\n", to_string(cancelled.reason).data());
+  ///     !cancelled.took_effect())
+  ///       std::fprintf(stderr, "not cancelled: %s\n", to_string(cancelled.reason).data());
   ///
   /// Has taken effect when it returns `done`: its stop token was triggered on the calling thread, and what
   /// its tool still delivers is dropped (Discarded). The TaskChanged with TaskState::cancelled follows on the

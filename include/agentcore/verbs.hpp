@@ -62,7 +62,7 @@ AGENTCORE_API std::string_view to_string(VerbStatus status) noexcept;
 /// stop(), resume(), terminate(), cancel_call(), complete_call(), cancel_task(), stop_all(), resume_all(),
 /// pause_all() and unpause_all().
 ///
-///     if (agentcore::VerbResult stopped = planner.stop(); !stopped)
+///     if (agentcore::VerbResult stopped = planner.stop(); !stopped.accepted())
 ///       std::fprintf(stderr, "not stopped: %s\n", to_string(stopped.reason).data());
 ///
 /// Reasons if `status` is `refused`:
@@ -96,12 +96,12 @@ struct [[nodiscard]] VerbResult {
   /// Of interrupt, stop and terminate: how many operations the call cut on the calling thread (see StopCut).
   std::size_t calls_cut = 0;
 
-  /// True unless the verb was refused.
+  // There is no conversion to bool: it could not say whether `no_effect` counts.
+
+  /// True unless the verb was refused. Also true if there was nothing to do, e.g. for `call_not_found`.
   bool accepted() const noexcept { return status != VerbStatus::refused; }
   /// True if this call took effect.
   bool took_effect() const noexcept { return status == VerbStatus::done; }
-  /// The same as accepted().
-  explicit operator bool() const noexcept { return accepted(); }
 
   /// Makes the result of a call that took effect.
   static VerbResult done() noexcept { return {VerbStatus::done, Errc::none}; }

@@ -88,8 +88,8 @@ TEST_CASE("list shows a deferred stop, a hold, and a stop and a pause of the who
   says(text, "thinker     stopping (user), 1 turn, turn 1 in progress\n");
   says(text, "held        open, held, 1 turn\n");
   CHECK(show(folder, "thinker")["agent"]["stop_pending"] == "after_turn");
-  REQUIRE(team.life().tree->stop_all());
-  REQUIRE(team.life().tree->pause_all());
+  REQUIRE(team.life().tree->stop_all().took_effect());
+  REQUIRE(team.life().tree->pause_all().took_effect());
   for (int i = 0; i < 8; ++i) team.life().runtime.poll();
   const std::string stopped = run_store_program({"list", folder.file()}).out;
   says(stopped, "waiting; the whole tree is stopped; the whole tree is paused\n");

@@ -58,7 +58,7 @@ TEST_CASE("the durability says which changes are written at once", "[persist][du
     REQUIRE(agent.send("one"));
     life.runtime.poll();
     counts.push_back(store.commits - before);  // a message
-    REQUIRE(agent.unpause());
+    REQUIRE(agent.unpause().took_effect());
     life.runtime.poll();
     before = store.commits;
     life.runtime.run_until_idle();

@@ -136,7 +136,7 @@ TEST_CASE("messages wait over a restart, in their order and with their ids", "[p
   // New ids are other ids.
   const MessageId fresh = agent.send("fresh").id;
   for (const MessageId id : ids) CHECK(fresh != id);
-  REQUIRE(agent.unpause());
+  REQUIRE(agent.unpause().took_effect());
   REQUIRE(agent.release_queue().took_effect());
   life.runtime.run_until_idle();
   CHECK(Life::texts(agent) ==
@@ -170,7 +170,7 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
       CHECK_FALSE(life.restored[1].queue_held);  // no message waits for it
       const Agent agent = life.find("a");
       CHECK(agent.is_queue_held().value());
-      REQUIRE(agent.unpause());
+      REQUIRE(agent.unpause().took_effect());
       REQUIRE(agent.send("new"));
       REQUIRE(life.find("b").send("at once"));
       life.runtime.run_until_idle();
@@ -198,7 +198,7 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
   SECTION("unless the host lets agents go on") {
     Life life(killed, {.turns = InterruptedTurns::go_on});
     CHECK_FALSE(life.restored[0].queue_held);
-    REQUIRE(life.find("a").unpause());
+    REQUIRE(life.find("a").unpause().took_effect());
     life.runtime.run_until_idle();
     CHECK(life.llm.calls() == 1);
   }
@@ -704,7 +704,7 @@ TEST_CASE("messages of an agent without its code wait for a restart with the cod
   }
   SECTION("at once") {
     Life life(store, {.code = code});
-    REQUIRE(life.find("a").unpause());
+    REQUIRE(life.find("a").unpause().took_effect());
     REQUIRE(life.find("a").release_queue().took_effect());
     life.runtime.run_until_idle();
     CHECK(handled == std::vector<std::string>{"waits"});
@@ -904,15 +904,15 @@ TEST_CASE("a resume of the tree opens what is below an agent that was stopped al
   Life first(store);
   const Agent alone = first.create("alone");
   REQUIRE(alone.create_child({.id = "below"}));
-  REQUIRE(alone.stop({.cascade = false}));
+  REQUIRE(alone.stop({.cascade = false}).took_effect());
   first.runtime.run_until_idle();
-  REQUIRE(first.tree->stop_all());
+  REQUIRE(first.tree->stop_all().took_effect());
   first.runtime.run_until_idle();
   MemoryStore left = store;
   Life second(left);
   Life& life = restarts ? second : first;
   CHECK(life.find("below").state().value() == AgentState::stopped);
-  REQUIRE(life.tree->resume_all());
+  REQUIRE(life.tree->resume_all().took_effect());
   life.runtime.run_until_idle();
   CHECK(life.find("alone").state().value() == AgentState::stopped);
   CHECK(life.find("below").state().value() == AgentState::idle);

@@ -141,12 +141,12 @@ TEST_CASE("an interrupt of an agent without a turn has no effect", "[tree][inter
   CHECK(agent.interrupt().took_effect());
   CHECK(agent.interrupt().reason == Errc::turn_over);
   t.ask(agent);
-  CHECK(agent.stop());
+  CHECK(agent.stop().took_effect());
   CHECK(agent.interrupt().reason == Errc::stopping);
   t.llm->answer_all();
   t.settle();
   CHECK(agent.interrupt().reason == Errc::stopped);
-  CHECK(agent.terminate());
+  CHECK(agent.terminate().took_effect());
   CHECK(agent.interrupt().reason == Errc::terminating);
   t.settle();
   CHECK(agent.interrupt().reason == Errc::agent_not_found);
@@ -161,13 +161,13 @@ TEST_CASE("what an interrupt does with the mailbox", "[tree][interrupt][X3]") {
   CHECK(agent.send("two"));
   CHECK(agent.send("three"));
   SECTION("deliver") {
-    CHECK(agent.interrupt());
+    CHECK(agent.interrupt().accepted());
     t.settle();
     CHECK(t.llm->find("a")->request.messages.back().content == "two");
     CHECK(texts(agent) == std::vector<std::string>{"three"});
   }
   SECTION("drop") {
-    CHECK(agent.interrupt({.queue = drop}));
+    CHECK(agent.interrupt({.queue = drop}).accepted());
     CHECK(agent.send("four"));
     t.settle();
     CHECK(t.seen.with("dropped") ==
@@ -175,7 +175,7 @@ TEST_CASE("what an interrupt does with the mailbox", "[tree][interrupt][X3]") {
     CHECK(t.llm->find("a")->request.messages.back().content == "four");
   }
   SECTION("hold") {
-    CHECK(agent.interrupt({.queue = hold}));
+    CHECK(agent.interrupt({.queue = hold}).accepted());
     CHECK(agent.is_queue_held().value());
     CHECK(agent.send("four"));
     t.settle();
@@ -211,7 +211,7 @@ TEST_CASE("a hold is applied to an agent without a turn, too", "[tree][interrupt
   t.settle();
   CHECK(texts(agent).empty());
   CHECK(agent.send("two"));
-  CHECK(agent.release_queue());
+  CHECK(agent.release_queue().took_effect());
   t.settle();
   CHECK(t.llm->calls() == 1);
 }
@@ -219,18 +219,18 @@ TEST_CASE("a hold is applied to an agent without a turn, too", "[tree][interrupt
 TEST_CASE("a hold outlasts a stop and a resume", "[tree][interrupt]") {
   TreeFixture t;
   const Agent agent = t.root("a");
-  CHECK(agent.interrupt({.queue = hold}));
-  CHECK(agent.stop());
+  CHECK(agent.interrupt({.queue = hold}).accepted());
+  CHECK(agent.stop().took_effect());
   t.settle();
-  CHECK(agent.resume());
+  CHECK(agent.resume().took_effect());
   CHECK(agent.send("one"));
   t.settle();
   CHECK(agent.is_queue_held().value());
   CHECK(t.llm->calls() == 0);
-  CHECK(agent.release_queue());
+  CHECK(agent.release_queue().took_effect());
   t.settle();
   CHECK(t.llm->calls() == 1);
-  CHECK(agent.terminate());
+  CHECK(agent.terminate().took_effect());
   t.settle();
   const Agent next = t.root("b");  // in the same slot
   CHECK_FALSE(next.is_queue_held().value());
@@ -328,7 +328,7 @@ TEST_CASE("a hold of a subtree holds every mailbox in it until its release", "[t
   TreeFixture t;
   const Agent parent = t.root("parent"), child = t.child(parent, "child"), leaf = t.child(child, "leaf");
   t.ask(leaf);
-  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .queue = hold}));
+  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .queue = hold}).accepted());
   for (const Agent& each : {parent, child, leaf}) {
     CHECK(each.send("x"));
     CHECK(each.is_queue_held().value());
@@ -336,7 +336,7 @@ TEST_CASE("a hold of a subtree holds every mailbox in it until its release", "[t
   t.settle();
   CHECK(t.llm->calls() == 1);
   CHECK(leaf.release_queue().reason == Errc::not_held);  // it is the parent's
-  CHECK(parent.release_queue());
+  CHECK(parent.release_queue().took_effect());
   t.settle();
   CHECK(t.llm->calls() == 4);
 }
@@ -344,15 +344,15 @@ TEST_CASE("a hold of a subtree holds every mailbox in it until its release", "[t
 TEST_CASE("a hold of one agent does not hold the mailboxes below it", "[tree][interrupt]") {
   TreeFixture t;
   const Agent parent = t.root("parent"), child = t.child(parent, "child");
-  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .queue = hold}));
+  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .queue = hold}).accepted());
   SECTION("after the release of its subtree") {
     CHECK(parent.release_queue().took_effect());
-    CHECK(parent.interrupt({.queue = hold}));
+    CHECK(parent.interrupt({.queue = hold}).accepted());
     CHECK(parent.is_queue_held().value());
     CHECK_FALSE(child.is_queue_held().value());
   }
   SECTION("and does not narrow a hold of its subtree") {
-    CHECK(parent.interrupt({.queue = hold}));
+    CHECK(parent.interrupt({.queue = hold}).accepted());
     CHECK(child.is_queue_held().value());
   }
 }
@@ -362,7 +362,7 @@ TEST_CASE("a call that does not end is given up while the agent works on", "[tre
   const Agent agent = t.agent();
   t.ask(agent);
   t.call({{.name = "held"}});
-  CHECK(agent.interrupt());
+  CHECK(agent.interrupt().accepted());
   t.ask(agent, "next");
   CHECK(t.state("a") == AgentState::waiting_llm);
   t.advance(std::chrono::milliseconds(2900));
@@ -375,7 +375,7 @@ TEST_CASE("a call that does not end is given up while the agent works on", "[tre
   CHECK(t.seen.with("discarded").size() == 1);
   t.answer("fine");
   CHECK(t.result->outcome == TurnOutcome::completed);
-  CHECK(agent.stop());
+  CHECK(agent.stop().took_effect());
   t.settle();
   CHECK(t.seen.count("settled a stopped") == 1);  // without "abandoned": the stop gave nothing up
 }
@@ -385,10 +385,10 @@ TEST_CASE("a stop waits for a call that outlives its turn", "[tree][interrupt][G
   const Agent agent = t.agent();
   t.ask(agent);
   t.call({{.name = "held"}});
-  CHECK(agent.interrupt());
+  CHECK(agent.interrupt().accepted());
   t.settle();
   t.advance(std::chrono::seconds(2));
-  CHECK(agent.stop());
+  CHECK(agent.stop().took_effect());
   t.settle();
   CHECK(t.state("a") == AgentState::stopping);
   t.advance(std::chrono::milliseconds(1100));  // its own grace period, which began first
@@ -402,7 +402,7 @@ TEST_CASE("the number of calls that outlive their turns is limited", "[tree][int
   for (int i = 0; i < 4; ++i) {
     t.ask(agent);
     t.call({{.name = "held"}});
-    CHECK(agent.interrupt());
+    CHECK(agent.interrupt().accepted());
     t.settle();
     CHECK(t.seen.with("abandoned").size() == static_cast<std::size_t>(std::max(0, i - 1)));
   }
@@ -422,7 +422,7 @@ TEST_CASE("the result of an interrupted turn as JSON says so", "[tree][interrupt
   ToolTurn t;
   const Agent agent = t.agent();
   t.ask(agent);
-  CHECK(agent.interrupt());
+  CHECK(agent.interrupt().accepted());
   t.settle();
   const auto json = nlohmann::json::parse(to_json(*t.result));
   CHECK(json["success"] == false);

@@ -82,7 +82,7 @@ TEST_CASE("a message that is taken after its deadline begins no turn", "[tree][m
     CHECK(agent.send("late", t.until(10s)));
     t.advance(10s);
     CHECK(t.was_dropped());
-    CHECK(agent.release_queue());
+    CHECK(agent.release_queue().took_effect());
     t.settle();
   }
   SECTION("it was sent by another thread") {
@@ -143,15 +143,15 @@ TEST_CASE("the timer of a deadline ends with the message", "[tree][messages][dea
     CHECK(agent.clear_queue());
   }
   SECTION("interrupted") {
-    CHECK(agent.interrupt({.message = id}));
+    CHECK(agent.interrupt({.message = id}).accepted());
     t.settle();
   }
   SECTION("stopped") {
-    CHECK(agent.stop());
+    CHECK(agent.stop().took_effect());
     t.settle();
   }
   SECTION("deleted") {
-    CHECK(agent.terminate());
+    CHECK(agent.terminate().took_effect());
     t.settle();
   }
   SECTION("its turn is over") {

@@ -76,7 +76,7 @@ TEST_CASE("TurnStarted and TurnEnded name the message of the turn", "[tree][mess
   t.settle();
   t.llm->answer("a", "1");
   t.settle();
-  CHECK(agent.abort());
+  CHECK(agent.abort().took_effect());
   t.settle();
   CHECK(started == std::vector<MessageId>{first, second});
   CHECK(ended == std::vector<MessageId>{first, second});
@@ -126,17 +126,17 @@ TEST_CASE("a message that never begins a turn ends with the reason", "[tree][mes
   Heard heard;
   const MessageId id = agent.send("waiting", heard.end_only()).id;
   SECTION("stopped") {
-    CHECK(agent.stop());
+    CHECK(agent.stop().took_effect());
     t.settle();
     CHECK(heard.lines == std::vector<std::string>{"end 0 stopped"});
   }
   SECTION("deleted") {
-    CHECK(agent.terminate());
+    CHECK(agent.terminate().took_effect());
     t.settle();
     CHECK(heard.lines == std::vector<std::string>{"end 0 deleted"});
   }
   SECTION("cleared by an abort") {
-    CHECK(agent.abort({.clear_queue = true}));
+    CHECK(agent.abort({.clear_queue = true}).took_effect());
     t.settle();
     CHECK(heard.lines == std::vector<std::string>{"end 0 queue_cleared"});
     CHECK(t.seen.count("dropped a waiting queue_cleared") == 1);
@@ -163,7 +163,7 @@ TEST_CASE("on_event hears that its message is dropped", "[tree][messages]") {
   Heard heard;
   CHECK(agent.send("first", heard.options()));
   CHECK(agent.send("second"));
-  CHECK(agent.stop());
+  CHECK(agent.stop().took_effect());
   t.settle();
   CHECK(heard.lines == std::vector<std::string>{event_line<MessageDropped>(), "end 0 stopped"});
 }
@@ -175,7 +175,7 @@ TEST_CASE("a refused message calls nothing", "[tree][messages]") {
   CHECK(agent.send("kept"));
   CHECK_FALSE(agent.send("refused", heard.options()));
   CHECK_FALSE(agent.send("", heard.options()));
-  CHECK(agent.stop());
+  CHECK(agent.stop().took_effect());
   t.settle();
   CHECK_FALSE(agent.send("refused", heard.options()));
   CHECK_FALSE(Agent{}.send("refused", heard.options()));
@@ -311,7 +311,7 @@ TEST_CASE("the results of a deleted agent are not kept", "[tree][messages][G13]"
   t.llm->answer("a", "secret");
   t.settle();
   CHECK(t.tree->message(id).result->text == "secret");
-  CHECK(agent.terminate());
+  CHECK(agent.terminate().took_effect());
   t.settle();
   CHECK(t.tree->message(id).stage == MessageInfo::Stage::unknown);
   CHECK(result.expired());
@@ -398,7 +398,7 @@ TEST_CASE("clear_queue of an abort drops what was sent before it, urgent or not"
   t.ask(agent);
   CHECK(agent.send("n1"));
   CHECK(agent.send({.text = "u1", .priority = MessagePriority::urgent}));
-  CHECK(agent.abort({.clear_queue = true}));
+  CHECK(agent.abort({.clear_queue = true}).took_effect());
   CHECK(agent.send({.text = "u2", .priority = MessagePriority::urgent}));
   CHECK(agent.send("n2"));
   t.settle();
@@ -445,7 +445,7 @@ TEST_CASE("an abort with clear_queue names each message that it drops", "[tree][
 TEST_CASE("the report of a stop or a delete names the messages that it drops", "[tree][messages][C8]") {
   TreeFixture t;
   const Agent parent = t.root("parent"), child = t.child(parent, "child"), other = t.root("other");
-  for (const Agent& agent : {parent, child}) CHECK(agent.interrupt({.queue = QueueAction::hold}));
+  for (const Agent& agent : {parent, child}) CHECK(agent.interrupt({.queue = QueueAction::hold}).accepted());
   const std::vector<MessageId> first = {child.send("one").id, child.send("two").id, parent.send("three").id};
   CHECK(other.send("not dropped"));
   std::size_t reports = 0;
