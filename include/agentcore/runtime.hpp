@@ -150,11 +150,13 @@ class AGENTCORE_API Runtime {
   /// @loop_thread
   std::optional<TimePoint> next_deadline() const;
 
-  /// Registers `wake`, which is called when work arrives for a loop that has none. It is then not called
-  /// again before the next poll(). It is called on the thread that caused the work. It must be quick, must
-  /// not throw, and must not call agentcore: post a message to your own loop. There is one subscriber at a
-  /// time; a later one replaces it. Resetting the Subscription waits for a call that is running on another
-  /// thread: do not hold a lock meanwhile that `wake` takes.
+  /// Registers `wake`, which is called when work arrives for a loop that has none: from another thread, from
+  /// a function of this library that the host calls outside of poll(), or from a timer that is due when it is
+  /// started. It is then not called again before the next poll(). It is not called for timers that become due
+  /// later, and for sockets: see next_deadline() and poll_descriptor(). It is called on the thread that
+  /// caused the work. It must be quick, must not throw, and must not call agentcore: post a message to your
+  /// own loop. There is one subscriber at a time; a later one replaces it. Resetting the Subscription waits
+  /// for a call that is running on another thread: do not hold a lock meanwhile that `wake` takes.
   ///
   ///     Subscription wake = runtime.on_wake([&] { my_loop.post([&] { runtime.poll(); }); });
   ///

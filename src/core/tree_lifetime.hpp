@@ -10,6 +10,8 @@ namespace agentcore::detail::core {
 // 1. While a reference is counted, the object exists. Handles count references; so does each LoopEntry.
 // 2. While a LoopEntry exists, the data of the agents (specs, histories, turns) stays, even if a callback
 //    destroys the tree meanwhile. The last LoopEntry calls on_loop_left() when it is destroyed.
+// 3. Whatever changes the tree on the loop thread does so within a LoopEntry: on_loop_left() wakes the loop
+//    for the work that has arisen outside of a poll.
 class TreeLifetime {
  public:
   TreeLifetime() = default;

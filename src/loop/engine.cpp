@@ -48,7 +48,9 @@ std::uint64_t Engine::start_timer(TimePoint when, std::function<void()> function
   if (closed()) return 0;
   // Never in the past: a caller that repeatedly starts overdue timers must not overtake those that wait.
   const std::uint64_t id = work_.timers.add(std::max(when, now()), std::move(function), use);
-  if (!state_.in_poll) descriptors_.arm_timer(work_.timers.next());
+  if (state_.in_poll) return id;
+  descriptors_.arm_timer(work_.timers.next());
+  if (when <= now()) waker_->notify();  // not every host looks at next_deadline() before it waits
   return id;
 }
 

@@ -81,6 +81,9 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
   // Reports that a source or a post has work: wakes a sleeping loop, once until it polls again. What is
   // announced must show in Source::has_work(). @threadsafe
   const std::shared_ptr<Waker>& waker() const noexcept { return waker_; }
+  // True while a poll runs: it finds at its end what arises in it. What arises outside of a poll must be
+  // announced. @loop_thread
+  bool in_poll() const noexcept { return state_.in_poll; }
 
   // I/O operations that are open (model calls): run_until_idle() waits for them. @loop_thread
   void add_pending(int count) noexcept { work_.pending += count; }

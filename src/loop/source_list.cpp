@@ -8,7 +8,7 @@ namespace agentcore::detail::loop {
 void SourceList::add(std::shared_ptr<Source> source) {
   assert(state_.on_loop_thread());
   if (state_.closed || !source) return;
-  const bool has_work = source->has_work();
+  const bool has_work = source->has_work() || source->has_end_work();
   prepare_to_retire();
   sources_.push_back(std::move(source));
   if (has_work) waker_.notify();

@@ -264,6 +264,7 @@ Result<void> Persistence::read(const RecordKey& first, const RecordKey& last, co
 Result<void> Persistence::load(core::Node& node) {
   StoredAgent* const agent = recorder_.agents().find(node.id());
   if (!agent || agent->is_loaded) return {};
+  const core::TreeLifetime::LoopEntry entry(tree_.lifetime);  // a commit that ends here is to be reported
   try {
     return ConversationReader(*this).read(node, *agent);
   } catch (const std::bad_alloc&) {

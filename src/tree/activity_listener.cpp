@@ -15,6 +15,7 @@ void ActivityListener::on_activity_ended(Node& node) noexcept {
 }
 
 void ActivityListener::on_waiting(Node& node) noexcept {
+  const LoopEntry entry(tree_.lifetime);
   rest_.check(node);
 }
 

@@ -216,6 +216,7 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
 
 Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, std::string id,
                                    std::unique_ptr<turn::TurnData> data) {
+  const LoopEntry entry(tree_.lifetime);
   Result<Agent> made = add(parent, std::move(spec), std::move(id), std::move(data));
   if (made) announce(*tree_.table.find(core::AgentAccess::node(*made)));
   return made;

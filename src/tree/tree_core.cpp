@@ -84,6 +84,11 @@ void TreeCore::on_loop_left() noexcept {
     rest_.forget_deleted();
     pauses_.forget_deleted();
   }
+  if (shared_.engine->in_poll()) return;
+  // Work has arisen outside of a poll, in the tree or for its store. Only this place announces it, whatever
+  // it is. Last: it calls the host.
+  const bool is_due = has_work() || (shared_.persistence && shared_.persistence->has_end_work());
+  if (is_due) shared_.waker->notify();
 }
 
 // Frees what an agent holds beyond its slot. The slots stay: other threads may be reading them.

@@ -80,6 +80,7 @@ ChangeResult TurnRequests::grant(core::NodeId id, const Budget& budget, bool sub
     Error problem = tree_.missing(no_agent_text);
     return {problem.code, std::move(problem.message)};
   }
+  const LoopEntry entry(tree_.lifetime);
   try {
     if (const auto problem = core::Validation("Budget").budget("", budget).problem())
       return {problem->code, problem->message};
@@ -142,6 +143,7 @@ std::vector<Grant> TurnRequests::grants() const {
 ChangeResult TurnRequests::revoke(std::uint64_t grant_id) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   if (tree_.engine->closed()) return {Errc::runtime_gone, std::string(runtime_gone_text)};
+  const LoopEntry entry(tree_.lifetime);
   if (!tree_.is_closed() && turns_.permissions().revoke(grant_id)) return {};
   return {Errc::grant_not_found, "no grant has the id " + std::to_string(grant_id)};
 }
