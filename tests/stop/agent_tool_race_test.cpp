@@ -1,4 +1,5 @@
 // Verbs on real threads against the answers of agents that work for tool calls.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/drive.hpp"
@@ -29,7 +30,7 @@ using agentcore::test::Team;
 
 namespace {
 
-constexpr int rounds = 1500;
+const int rounds = agentcore::test::amount(1500, 150);
 
 // An agent whose calls are done by children: `work` creates one for each call, `named` works with one.
 struct AgentToolRace {

@@ -2,6 +2,7 @@
 // agent hangs, the tree can be stopped, and the store can be restored.
 //
 // Arguments of tools have no members here: see allocation_failure_test.cpp.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/test_clock.hpp"
@@ -29,7 +30,7 @@ namespace {
 #ifdef SANITIZED
 constexpr std::size_t sampled = 23;  // each run is slow
 #else
-constexpr std::size_t sampled = 1;
+const std::size_t sampled = amount<std::size_t>(1, 13);
 #endif
 constexpr std::size_t no_failure = 1'000'000;
 constexpr std::size_t most_calls = 64;

@@ -1,4 +1,5 @@
 // Cancels and results of the host, on real threads, against the tool's own result, stops and deletes.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/drive.hpp"
@@ -31,7 +32,7 @@ using agentcore::test::Team;
 
 namespace {
 
-constexpr int rounds = 4000;
+const int rounds = agentcore::test::amount(4000, 400);
 
 // An agent whose model asks for calls of `held` and `risky`, and what became of them.
 struct CallRace {

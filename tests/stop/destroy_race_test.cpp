@@ -1,4 +1,5 @@
 // Handles that are used while and after their tree is destroyed, on real threads.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/team.hpp"
@@ -17,6 +18,8 @@ using agentcore::test::FakeClient;
 using agentcore::test::Team;
 
 namespace {
+
+const int rounds = agentcore::test::amount(2000, 200);
 
 // Every verb that a foreign thread may call, once. True when each says that there is no such agent.
 bool all_say_not_found(const Agent& agent) {
@@ -38,7 +41,7 @@ TEST_CASE("handles outlive their tree whichever thread uses or drops them last",
   Runtime runtime;
   Team team(3);
   std::atomic<int> found_after{0};
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
     std::vector<Agent> agents{tree->create().value()};
     for (std::size_t i = 1; i < 6; ++i) agents.push_back(agents[(i - 1) / 2].create_child().value());
@@ -84,7 +87,7 @@ TEST_CASE("a callback destroys the tree while other threads call its verbs", "[s
   Runtime runtime;
   Team team(2);
   int called_after_end = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
     const Agent root = tree->create().value();
     const Agent child = root.create_child().value();
@@ -123,7 +126,7 @@ TEST_CASE("verbs return runtime_gone once another thread destroyed the Runtime",
   FakeClient client;
   Team team(3);
   std::atomic<int> wrong{0};
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < rounds / 4; ++round) {
     auto runtime = std::make_unique<Runtime>();
     AgentTree tree(*runtime, {.llm = &client});
     const Agent root = *tree.create();

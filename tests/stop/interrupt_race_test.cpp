@@ -1,4 +1,5 @@
 // Interrupts from another thread: exactly the message, or the agent, that was meant is affected.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/drive.hpp"
@@ -122,7 +123,7 @@ TEST_CASE("an interrupt by id ends exactly the message that was meant", "[stop][
 
 TEST_CASE("an interrupt while a handler returns takes effect, or its turn completes",
           "[stop][race][interrupt]") {
-  constexpr int rounds = 20'000;
+  const int rounds = agentcore::test::amount(20'000, 500);
   Runtime runtime;
   AgentTree tree(runtime);
   Fate* meant = nullptr;

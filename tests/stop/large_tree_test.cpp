@@ -1,4 +1,5 @@
 // A million agents in every shape: closed at once, settled in bounded polls, without an allocation for each.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/drive/team.hpp"
 #include "support/observe/counted_heap.hpp"
@@ -23,7 +24,7 @@ namespace {
 #ifdef SANITIZED
 constexpr std::size_t many = 100'000;
 #else
-constexpr std::size_t many = 1'000'000;
+const std::size_t many = agentcore::test::amount<std::size_t>(1'000'000, 100'000);
 #endif
 // A poll takes at most 65,536 control steps; each settles at most one agent and those above that waited for
 // it.

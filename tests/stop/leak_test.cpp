@@ -1,4 +1,5 @@
 // Nothing grows with the number of agents that ever lived.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/drive/drive.hpp"
 #include "support/observe/event_audit.hpp"
@@ -28,7 +29,7 @@ constexpr bool heap_tells = false;
 constexpr int cycles = 6'000;
 #else
 constexpr bool heap_tells = true;
-constexpr int cycles = 100'000;
+const int cycles = test::amount(100'000, 10'000);
 #endif
 constexpr int settled_in = 1'000;  // cycles after which nothing may grow any more
 

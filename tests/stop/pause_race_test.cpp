@@ -1,4 +1,5 @@
 // Pauses and stops for later from other threads: nothing begins after them, and nothing is lost.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/drive.hpp"
@@ -27,7 +28,7 @@ namespace {
 #ifdef RACES_WATCHED
 constexpr int rounds = 200;  // ThreadSanitizer makes them about ten times slower
 #else
-constexpr int rounds = 600;
+const int rounds = agentcore::test::amount(600, 60);
 #endif
 
 // A parent with a model, and a child with a handler. Counts what begins.

@@ -1,4 +1,5 @@
 // Stops against a router, on real threads: attempts, back-offs, the queue for a slot, and the router's end.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/clients/forwarding_client.hpp"
@@ -23,7 +24,7 @@ using agentcore::test::Team;
 
 namespace {
 
-constexpr int rounds = 3000;
+const int rounds = agentcore::test::amount(3000, 300);
 
 // What the stops of a round meet. Most are races, and no scheduler promises how those end; so that both ends
 // are seen for certain, in some rounds the loop does nothing before all are stopped, and in some the calls

@@ -1,4 +1,5 @@
 // Stops and deletes that meet each other half-way, one step of the loop at a time.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/drive.hpp"
@@ -81,7 +82,7 @@ TEST_CASE("an agent settles if its last call ends while the settling walk visits
 }
 
 TEST_CASE("any verbs in any order settle one step of the loop at a time", "[stop][G3][G4][G7][G12][G13]") {
-  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+  for (std::uint64_t seed = 0; seed < agentcore::test::amount<std::uint64_t>(3000, 300); ++seed) {
     Dice dice(seed);
     SlowTree slow;
     std::size_t accepted = 0, reports = 0, reports_wanted = 0;

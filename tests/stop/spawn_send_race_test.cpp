@@ -1,4 +1,5 @@
 // Stop against spawn, against send and against other stops, on real threads.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/drive/drive.hpp"
 #include "support/drive/team.hpp"
@@ -35,7 +36,7 @@ TEST_CASE("a child made during a stop is inside it or refused", "[stop][race][G2
   Team team(1);
   bool all_refused_for_a_reason = true;
   bool all_stopped = true;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < agentcore::test::amount(2000, 200); ++round) {
     const Agent root = tree.create().value();
     std::vector<Agent> made{root};
     Dice dice(static_cast<std::uint64_t>(round));
@@ -128,7 +129,7 @@ TEST_CASE("of a hundred concurrent stops exactly one takes effect", "[stop][race
   Audit audit(tree);
   Team team(4);
   bool one_each = true, all_ok = true, all_reported = true;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < agentcore::test::amount(2000, 200); ++round) {
     const Agent root = tree.create().value();
     const Agent child = root.create_child().value();
     std::atomic<int> stopped{0}, refused{0};
@@ -163,7 +164,7 @@ TEST_CASE("a parent and its child may be stopped from two threads", "[stop][race
   Audit audit(tree);
   Team team(2);
   bool all_stopped = true, parent_did = true, child_stays = true;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < agentcore::test::amount(2000, 200); ++round) {
     const Agent parent = tree.create().value();
     const Agent child = parent.create_child().value();
     const Agent grandchild = child.create_child().value();

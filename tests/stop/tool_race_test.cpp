@@ -1,4 +1,5 @@
 // Stops against tools, on real threads: results, new agents, questions, and the end of the tree.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/drive.hpp"
@@ -27,7 +28,7 @@ using agentcore::test::Team;
 
 namespace {
 
-constexpr int rounds = 4000;
+const int rounds = agentcore::test::amount(4000, 400);
 
 // The open model calls answer with calls of these tools.
 void ask_for(FakeClient& client, const std::vector<std::string>& tools) {

@@ -1,4 +1,5 @@
 // Every verb against every other, with slots being recycled, on real threads.
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/drive.hpp"
@@ -119,7 +120,7 @@ TEST_CASE("every verb races with every other while slots are recycled",
   Audit audit(tree);
   Team team(3);
   bool valid = true, none_left = true;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < agentcore::test::amount(2000, 200); ++round) {
     std::vector<Agent> agents;
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < 8; ++i) {
@@ -177,7 +178,7 @@ TEST_CASE("in a race of resume and stop messages are kept or counted and states 
   Team team(3);
   std::atomic<std::size_t> accepted{0}, stops{0};
   bool orderly = true;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < agentcore::test::amount(2000, 200); ++round) {
     AgentSpec spec;
     spec.handler = [](const Agent&, const Message&) {};
     const Agent root = tree.create(spec).value();
@@ -243,7 +244,7 @@ TEST_CASE("another thread never sees a stopped or deleted agent return to an ear
                                             : 3;
   };
   std::atomic<int> backwards{0};
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < agentcore::test::amount(1500, 150); ++round) {
     const Agent root = tree.create().value();
     const Agent child = root.create_child().value();
     const Agent leaf = child.create_child().value();
@@ -291,7 +292,7 @@ TEST_CASE("the stop that took effect is reported before those that joined it", "
   AgentTree tree(runtime, {});
   const Agent agent = tree.create().value();
   Team team(3);
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < agentcore::test::amount(3000, 300); ++round) {
     std::vector<int> reported;
     std::atomic<int> winner{-1};
     team.run(

@@ -3,6 +3,7 @@
 // injected there.
 #pragma once
 
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/observe/event_audit.hpp"
@@ -203,12 +204,12 @@ class SuspensionStory {
   Subscription events_;
 };
 
-// A story runs on one thread. Without a sanitizer all points are tried that a test names; with one, a part of
-// them shows as much.
+// A story runs on one thread. Without a sanitizer all points are tried that a test names; with one, and where
+// samples run, a part of them.
 #if defined(SANITIZED)
-inline constexpr std::size_t sparseness = 4;
+inline const std::size_t sparseness = amount<std::size_t>(4, 40);
 #else
-inline constexpr std::size_t sparseness = 1;
+inline const std::size_t sparseness = amount<std::size_t>(1, 20);
 #endif
 
 // Runs the story for each pair of a new verb and another one, in both orders, at every `step`-th point.
