@@ -52,6 +52,12 @@ struct ConsoleOptions {
   /// with 429. Requests that end something (abort, interrupt, stop, delete, pause) are never refused for
   /// that.
   std::uint32_t max_writes_per_second = 200;
+  /// True: in a tree with a store (AgentTree::restore()), a request that changes what the store keeps takes
+  /// effect at once and is answered when the change is in the store, so that no crash undoes what was
+  /// answered; the loop never waits for that. The answer has `persisted`: true, or false with `persistError`
+  /// if the store fails, or takes more than a second; the change is in force in both cases. Requests with
+  /// `?wait=gate`, aborts and cancels are answered at once. False: all are.
+  bool durable_answers = true;
   /// How many bytes of events are kept for viewers that connect again; 64 KiB to 1 GiB. A viewer that is
   /// further behind loads everything again.
   std::size_t max_event_bytes = std::size_t{16} << 20;

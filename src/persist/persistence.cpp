@@ -44,6 +44,10 @@ class Job {
   const Ref<Store> store_;
 };
 
+Error went_on() {
+  return {Errc::store_failed, "the tree goes on without its store (AfterStoreFailure::go_on)"};
+}
+
 Error no_memory() noexcept {
   return {Errc::out_of_memory, "out of memory"};
 }
@@ -56,6 +60,7 @@ Persistence::Persistence(Tree tree, Ref<Store> store, RestoreOptions options)
       options_(std::move(options)),
       recorder_(tree_.table, {tree_.pool, tree_.steers, tree_.mail_notes}, tree_.turns, tree_.engine,
                 options_.durability),
+      waits_for_store_(tree_.engine),
       delayed_reads_(tree_.engine) {
 }
 
@@ -73,7 +78,11 @@ bool Persistence::has_end_work() const noexcept {
 bool Persistence::make_commit() {
   auto commit = std::make_shared<Commit>(*store_, options_.sync);
   Batch batch = recorder_.take();
-  if (batch.changes.empty() && batch.acknowledgements.empty()) return false;
+  if (batch.changes.empty() && batch.acknowledgements.empty()) {
+    waits_for_store_.end_all({});
+    return false;
+  }
+  waits_for_store_.begin_commit();
   commit->set_batch(std::move(batch.changes));
   commit_ = std::move(commit);
   acknowledgements_ = std::move(batch.acknowledgements);
@@ -112,10 +121,19 @@ void Persistence::submit() noexcept {
   tree_.engine.waker()->notify();
 }
 
+void Persistence::when_stored(StoreWaits::Done done) {
+  recorder_.note_tree();
+  if (detached_ || (failed_ && waits_)) {
+    const Error error = detached_ ? went_on() : commit_->result().error();
+    return tree_.engine.post([done = std::move(done), error] { done(error); });
+  }
+  waits_for_store_.add(std::move(done));
+  tree_.engine.waker()->notify();
+}
+
 // Waits for the commit that runs, or has failed, and for one of everything else that has changed.
 Result<void> Persistence::flush() {
-  if (detached_)
-    return Error{Errc::store_failed, "the tree goes on without its store (AfterStoreFailure::go_on)"};
+  if (detached_) return went_on();
   try {
     for (bool is_last = false; !is_last;) {
       is_last = !commit_;
@@ -154,6 +172,7 @@ void Persistence::on_committed() noexcept {
   if (commit_->result()) {
     commit_ = nullptr;
     failures_ = 0;
+    waits_for_store_.end_commit({});
     const std::vector<Acknowledgement> acknowledgements = std::exchange(acknowledgements_, {});
     for (const Acknowledgement& one : acknowledgements)
       if (!closing_ && !tree_.hub.closed()) report(one);
@@ -161,6 +180,7 @@ void Persistence::on_committed() noexcept {
     failed_ = true;
     Error error;  // a copy: a callback may begin the next attempt
     tree_.engine.guarded("a store", [&] { error = commit_->result().error(); });
+    waits_for_store_.end_commit(error);
     if (!closing_) on_failure(error);
   }
   readers_first_ = readers_first_ || !readers_.empty();
@@ -220,6 +240,7 @@ void Persistence::detach() noexcept {
   commit_ = nullptr;
   failed_ = false;
   acknowledgements_.clear();
+  tree_.engine.guarded("a store", [&] { waits_for_store_.end_all(went_on()); });
   recorder_.forget_changes();
   tree_.engine.log(LogLevel::warning, "a tree goes on without its store");
   // Nothing notes agents any more.

@@ -9,6 +9,7 @@
 #include "persist/commit.hpp"
 #include "persist/delayed_reads.hpp"
 #include "persist/recorder.hpp"
+#include "persist/store_waits.hpp"
 
 #include <agentcore/restore.hpp>
 #include <agentcore/runtime.hpp>
@@ -50,7 +51,6 @@ class Persistence final : public loop::Source {
 
   // Null: the tree goes on without its store.
   Recorder* recorder() noexcept { return detached_ ? nullptr : &recorder_; }
-  StoredAgents& agents() noexcept { return recorder_.agents(); }
   const RestoreOptions& options() const noexcept { return options_; }
 
   // loop::Source: it works at the end of a poll. May run code of the host.
@@ -62,6 +62,8 @@ class Persistence final : public loop::Source {
   bool has_end_work() const noexcept override;
 
   Result<void> flush();
+  // core::when_stored(). Throws std::bad_alloc.
+  void when_stored(StoreWaits::Done done);
   // The end of the tree, or of its Runtime: writes what has changed. Reports nothing.
   void close() noexcept;
 
@@ -96,8 +98,9 @@ class Persistence final : public loop::Source {
   Recorder recorder_;
   std::shared_ptr<Commit> commit_;                 // that runs, or has failed; null: none
   std::vector<Acknowledgement> acknowledgements_;  // of that
-  bool failed_ = false;                            // it has failed, and is tried again
-  unsigned failures_ = 0;                          // in a row
+  StoreWaits waits_for_store_;
+  bool failed_ = false;    // it has failed, and is tried again
+  unsigned failures_ = 0;  // in a row
   Timer retry_;
   bool waits_ = false;  // for it
   DelayedReads delayed_reads_;

@@ -42,7 +42,7 @@ class Recorder final : public events::ChangeListener {
   void note_edited_mail(const core::Node& node) noexcept;
   // The stop or delete of that agent has begun; 0: that of the tree. `name`: its id. Throws std::bad_alloc.
   void note_stop(core::NodeId agent, std::string name, bool deletes);
-  // stop_all(), pause_all() and their ends.
+  // stop_all(), pause_all() and their ends; or a client waits until all that was noted is stored.
   void note_tree() noexcept { due_ = true; }
   // The agent that is created next begins with the first messages of `origin`; null: with its own. Throws
   // std::bad_alloc.

@@ -1,5 +1,6 @@
 // AgentTree: checks options and ids, and forwards to the core.
 #include "core/agent_access.hpp"
+#include "core/stored_changes.hpp"
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
 #include "loop/runtime_access.hpp"
@@ -8,6 +9,7 @@
 
 #include <agentcore/agent_tree.hpp>
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -43,6 +45,10 @@ Result<RestoreReport> AgentTree::restore(Ref<Store> store, RestoreOptions option
 }
 Result<void> AgentTree::flush() {
   return core_->store_verbs().flush();
+}
+
+bool detail::core::when_stored(AgentTree& tree, std::function<void(const Result<void>&)> done) {
+  return AgentAccess::core(tree)->store_verbs().when_stored(std::move(done));
 }
 
 Result<Agent> AgentTree::create(AgentSpec spec) {

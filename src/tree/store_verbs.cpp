@@ -125,6 +125,14 @@ Result<void> StoreVerbs::flush() {
   return tree_.persistence->flush();
 }
 
+// A verb whose second half is still queued is noted for the same commit.
+bool StoreVerbs::when_stored(std::function<void(const Result<void>&)> done) {
+  if (!tree_.persistence || tree_.is_closed()) return false;
+  second_halves_.record_queued();
+  tree_.persistence->when_stored(std::move(done));
+  return true;
+}
+
 void StoreVerbs::close() noexcept {
   if (!tree_.persistence) return;
   tree_.engine->guarded("a store", [&] { second_halves_.record_queued(); });

@@ -14,6 +14,7 @@
 #include <agentcore/restore.hpp>
 #include <agentcore/store.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -37,6 +38,8 @@ class StoreVerbs {
 
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options);
   Result<void> flush();
+  // core::when_stored(). Throws std::bad_alloc.
+  bool when_stored(std::function<void(const Result<void>&)> done);
   // The end of the tree, or of its Runtime: the last changes are written.
   void close() noexcept;
 

@@ -113,7 +113,8 @@ void Connection::read_requests() {
     case RequestReader::State::complete:
       return hand_over();
     case RequestReader::State::failed:
-      return refuse(Response::error(reader_.status(), reader_.error(), reader_.problem()));
+      return refuse(server_->in_form(reader_.head(),
+                                     Response::error(reader_.status(), reader_.error(), reader_.problem())));
   }
 }
 
@@ -241,7 +242,8 @@ Stream::Next Connection::pump() {
 void Connection::check_time(TimePoint now) {
   const ServerOptions& options = server_->options();
   if (phase_ == Phase::reading && reader_.is_in_request() && now - since_ > options.request_timeout) {
-    return refuse(Response::error(408, "request_timeout", "the request was not complete in time"));
+    return refuse(server_->in_form(
+        reader_.head(), Response::error(408, "request_timeout", "the request was not complete in time")));
   }
   if (phase_ == Phase::reading && now - since_ > options.idle_timeout) return close();
   // Its client may still wait for the answer, or is gone: that looks the same.

@@ -77,8 +77,10 @@ RequestReader::State RequestReader::read(std::string& in) {
     if (failure == beast::error::need_more || (!failure && taken == 0)) break;
     if (failure == beast::error::header_limit)
       return fail(431, "headers_too_large", "the request line and the headers are too long");
-    if (failure == beast::error::body_limit || failure == beast::error::buffer_overflow)
+    if (failure == beast::error::body_limit || failure == beast::error::buffer_overflow) {
+      if (!has_head_) take_head();  // its length says so
       return fail(413, "body_too_large", "the body is too large");
+    }
     if (failure) return fail(400, "invalid_request", "this is not an HTTP/1.1 request");
     if (has_head_ || !parser_->http.is_header_done()) continue;
     take_head();

@@ -37,7 +37,7 @@ class RequestReader {
 
   // Takes what it can use from the front of `in`. Bytes behind the request are left there.
   State read(std::string& in);
-  // After `head_complete`: the request without its body.
+  // After `head_complete`: the request without its body. Before: empty.
   const Request& head() const noexcept { return request_; }
   // The request; read() begins the next one.
   Request take();

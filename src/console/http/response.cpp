@@ -54,7 +54,8 @@ constexpr std::string_view safe_headers =
 Response Response::error(int status, std::string_view code, std::string_view message) {
   return {.status = status,
           .body = "{\"ok\":false,\"error\":" + core::json_string(std::string(code)) +
-                  ",\"message\":" + core::json_string(std::string(message)) + "}"};
+                  ",\"message\":" + core::json_string(std::string(message)) + "}",
+          .code = code};
 }
 
 std::string response_head(const Response& response, long long length, bool keep_alive) {

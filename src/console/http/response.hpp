@@ -14,6 +14,8 @@ struct Response {
   std::string body = {};
   std::vector<std::pair<std::string_view, std::string>> headers = {};  // further ones; the names are literals
 
+  std::string_view code = {};  // of an error; of a literal
+
   // {"ok":false,"error":...,"message":...}. Invalid UTF-8 in `message` is replaced.
   static Response error(int status, std::string_view code, std::string_view message);
 };

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace agentcore::detail::console {
 
@@ -41,6 +42,9 @@ class RequestHandler {
   virtual void handle(const Request& request, Reply reply) = 0;
   // The head of a request has arrived, and its body has not: an answer refuses it, and the body is not read.
   virtual std::optional<Response> refuse(const Request& /*head*/) { return std::nullopt; }
+  // An error that was found before a handler had the request, in the form that the route of `head` has for
+  // its errors. `head` is empty if it was not read.
+  virtual Response in_form(const Request& /*head*/, Response error) { return error; }
 
  protected:
   ~RequestHandler() = default;
@@ -73,6 +77,9 @@ class Server final : private loop::IoHandler, public std::enable_shared_from_thi
   void handle(const Request& request, Reply reply);
   std::optional<Response> refuse(const Request& head) {
     return handler_ != nullptr ? handler_->refuse(head) : std::nullopt;
+  }
+  Response in_form(const Request& head, Response error) {
+    return handler_ != nullptr ? handler_->in_form(head, std::move(error)) : error;
   }
   void forget(Connection& connection);
 

@@ -86,8 +86,8 @@ std::optional<Response> create_agent(RouteCall& call) {
 }  // namespace
 
 std::vector<Route> agent_routes() {
-  return {{"GET", "/api/agents", RouteUse::read, list_agents},
-          {"POST", "/api/agents", RouteUse::write, create_agent},
+  return {{"GET", "/api/agents", RouteUse::read, list_agents, Waits::never, false, "after limit"},
+          {"POST", "/api/agents", RouteUse::write, create_agent, Waits::store},
           {"GET", "/api/agent/*", RouteUse::read, show_agent},
           {"GET", "/api/agent/*/reach", RouteUse::read, show_reach}};
 }

@@ -85,6 +85,7 @@ MessageId message_id(const std::string& text) {
 }
 
 std::optional<Response> remove_message(RouteCall& call) {
+  const Arguments arguments(call.request, {});
   const ChangeResult removed = call.agent().remove_queued(message_id(call.ids[1]));
   if (!removed) throw Refused(removed.reason);
   return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", call.ids[1]}});
@@ -93,9 +94,10 @@ std::optional<Response> remove_message(RouteCall& call) {
 }  // namespace
 
 std::vector<Route> conversation_routes() {
-  return {{"GET", "/api/agent/*/conversation", RouteUse::read, show_conversation},
+  return {{"GET", "/api/agent/*/conversation", RouteUse::read, show_conversation, Waits::never, false,
+           "limit before"},
           {"GET", "/api/agent/*/queue", RouteUse::read, show_queue},
-          {"DELETE", "/api/agent/*/queue/*", RouteUse::write, remove_message}};
+          {"DELETE", "/api/agent/*/queue/*", RouteUse::write, remove_message, Waits::store}};
 }
 
 }  // namespace agentcore::detail::console

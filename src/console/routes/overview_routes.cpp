@@ -87,9 +87,10 @@ std::optional<Response> show_usage(RouteCall& call) {
 }  // namespace
 
 std::vector<Route> overview_routes() {
-  return {{"GET", "/api/events", RouteUse::read, follow_events},
-          {"GET", "/api/receipts", RouteUse::read, list_receipts},
-          {"GET", "/api/usage", RouteUse::read, show_usage}};
+  return {
+      {"GET", "/api/events", RouteUse::read, follow_events, Waits::never, false, "subtree text lastEventId"},
+      {"GET", "/api/receipts", RouteUse::read, list_receipts, Waits::never, false, "after limit"},
+      {"GET", "/api/usage", RouteUse::read, show_usage}};
 }
 
 }  // namespace agentcore::detail::console

@@ -32,10 +32,10 @@ std::optional<Response> show_openapi(RouteCall& call) {
 }  // namespace
 
 std::vector<Route> page_routes() {
-  std::vector<Route> routes{{"GET", "/", RouteUse::open, show_file}};
+  std::vector<Route> routes{{"GET", "/", RouteUse::open, show_file, Waits::never, false, "*"}};
   for (const PageFile& file : page_files())
-    routes.push_back(
-        {"GET", file.path, RouteUse::open, file.name == "openapi.json" ? show_openapi : show_file});
+    routes.push_back({"GET", file.path, RouteUse::open,
+                      file.name == "openapi.json" ? show_openapi : show_file, Waits::never, false, "*"});
   return routes;
 }
 

@@ -48,9 +48,9 @@ std::optional<Response> decline(RouteCall& call) {
 
 std::vector<Route> question_routes() {
   return {{"GET", "/api/questions", RouteUse::read, list_questions},
-          {"POST", "/api/questions/*/answer", RouteUse::write, answer},
-          {"POST", "/api/questions/*/approve", RouteUse::write, approve},
-          {"POST", "/api/questions/*/decline", RouteUse::write, decline}};
+          {"POST", "/api/questions/*/answer", RouteUse::write, answer, Waits::store},
+          {"POST", "/api/questions/*/approve", RouteUse::write, approve, Waits::store},
+          {"POST", "/api/questions/*/decline", RouteUse::write, decline, Waits::store}};
 }
 
 }  // namespace agentcore::detail::console

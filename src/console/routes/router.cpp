@@ -33,9 +33,27 @@ bool matches(const std::vector<std::string_view>& segments, const std::vector<st
                                                       });
 }
 
-Response error_response(const Route& route, const Refused& refused) {
-  if (!route.short_errors) return Response::error(refused.status, refused.code, refused.message);
-  return json_response({{"error", refused.code}}, refused.status);
+// An error of this route.
+Response in_form_of(const Route& route, Response error) {
+  if (route.short_errors && !error.code.empty()) error.body = to_line({{"error", error.code}});
+  return error;
+}
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t at = words.find(word); !word.empty() && at != std::string_view::npos;
+       at = words.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
+// Throws Refused: a parameter that is not known would be ignored in silence.
+void check_query(const Route& route, const Request& request) {
+  if (route.query == "*") return;
+  for (const auto& [name, value] : request.query)
+    if (!(name == "wait" && route.waits != Waits::never) && !has_word(route.query, name))
+      throw Refused(400, "unknown_field", "the query has an unknown parameter: " + name);
 }
 
 // The body of a login, for example.
@@ -45,6 +63,17 @@ bool has_short_body(const Request& head) {
   return length != nullptr &&
          std::from_chars(length->data(), length->data() + length->size(), bytes).ec == std::errc() &&
          bytes <= 4096;
+}
+
+// Throws Refused.
+Wait wait_of(const Route& route, const Request& request) {
+  if (route.waits == Waits::never) return Wait::nothing;
+  const std::string* const wait = request.parameter("wait");
+  if (wait == nullptr) return Wait::store;
+  if (*wait == "gate") return Wait::nothing;
+  if (*wait == "settled" && route.waits == Waits::settled) return Wait::settled;
+  throw Refused(400, "invalid_request",
+                route.waits == Waits::settled ? "wait must be gate or settled" : "wait must be gate");
 }
 
 // A HEAD is answered as a GET, without the body.
@@ -76,6 +105,10 @@ AgentEntry& RouteCall::entry() const {
   return *entry;
 }
 
+Storing RouteCall::storing() const {
+  return {core.engine, core.options.durable_answers ? core.tree : nullptr};
+}
+
 void RouteCall::check_viewers() const {
   if (core.server->streams() >= core.server->options().max_streams)
     throw Refused(503, "too_many_connections", "the console has as many viewers as it may have");
@@ -90,9 +123,15 @@ Router::Router(ConsoleCore& core)
 
 void Router::handle(const Request& request, Reply reply) {
   const auto keep = core_.owner.lock();
-  if (auto refused = core_.access.refuse_origin(request)) return reply.send(std::move(*refused));
+  if (auto refused = core_.access.refuse_origin(request))
+    return reply.send(in_form(request, std::move(*refused)));
   if (const Entry* const entry = find(request)) return answer(*entry, request, std::move(reply));
   reply.send(refuse_path(request));
+}
+
+Response Router::in_form(const Request& head, Response error) {
+  const Entry* const entry = find(head);
+  return entry != nullptr ? in_form_of(entry->route, std::move(error)) : std::move(error);
 }
 
 // What no route takes.
@@ -121,13 +160,14 @@ const Router::Entry* Router::find(const Request& request) const {
 
 // A body is read where a route takes it, and of a client without access only a short one.
 std::optional<Response> Router::refuse(const Request& head) {
-  if (auto refused = core_.access.refuse_origin(head)) return refused;
+  if (auto refused = core_.access.refuse_origin(head)) return in_form(head, *std::move(refused));
   const Entry* const entry = find(head);
   if (entry == nullptr) return refuse_path(head);
   if (auto refused = refuse_stranger(*entry, head)) return refused;
   if (has_short_body(head) || core_.access.is_logged_in(head, core_.engine->now())) return std::nullopt;
-  return Response::error(413, "body_too_large",
-                         "without a login, a body has at most 4096 bytes and a length");
+  return in_form_of(
+      entry->route,
+      Response::error(413, "body_too_large", "without a login, a body has at most 4096 bytes and a length"));
 }
 
 std::optional<Response> Router::refuse_stranger(const Entry& entry, const Request& request) const {
@@ -138,7 +178,7 @@ std::optional<Response> Router::refuse_stranger(const Entry& entry, const Reques
   Response response =
       Response::error(401, "unauthorized", "this needs a login, or the header Authorization: Bearer");
   response.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return response;
+  return in_form_of(entry.route, std::move(response));
 }
 
 std::optional<Response> Router::refuse_too_many(const Entry& entry) {
@@ -149,7 +189,7 @@ std::optional<Response> Router::refuse_too_many(const Entry& entry) {
   Response response =
       Response::error(429, "too_many_writes", "too many changes in a second; try again later");
   response.headers.emplace_back("Retry-After", "1");
-  return response;
+  return in_form_of(entry.route, std::move(response));
 }
 
 void Router::answer(const Entry& entry, const Request& request, Reply reply) {
@@ -159,9 +199,14 @@ void Router::answer(const Entry& entry, const Request& request, Reply reply) {
   for (std::size_t i = 0; i < entry.segments.size(); ++i)
     if (entry.segments[i] == "*") call.ids.push_back(request.path[i]);
   try {
-    if (auto response = entry.route.answer(call)) reply.send(std::move(*response));
+    check_query(entry.route, request);
+    call.wait = wait_of(entry.route, request);
+    auto response = entry.route.answer(call);
+    if (!response) return;
+    const bool waits = call.wait == Wait::store && response->status < 300;
+    reply_when_stored(waits ? call.storing() : Storing{}, std::move(reply), *std::move(response));
   } catch (const Refused& refused) {
-    reply.send(error_response(entry.route, refused));
+    reply.send(in_form_of(entry.route, Response::error(refused.status, refused.code, refused.message)));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "console/http/response.hpp"
 #include "console/http/server.hpp"
 #include "console/routes/console_core.hpp"
+#include "console/routes/stored_reply.hpp"
 #include "console/routes/write_limit.hpp"
 
 #include <agentcore/agent.hpp>
@@ -18,12 +19,27 @@
 
 namespace agentcore::detail::console {
 
+// What an answer waits for.
+enum class Wait : std::uint8_t {
+  nothing,
+  store,   // what the request has changed is in the store
+  settled  // the stop or delete has settled, and that is in the store
+};
+
+// What the query of a request can say of that: `wait`.
+enum class Waits : std::uint8_t {
+  never,   // the route has no such parameter: it answers at once
+  store,   // for the store, unless it says `gate`
+  settled  // the same, and it may say `settled`
+};
+
 // One request, for the function that answers it.
 struct RouteCall {
   ConsoleCore& core;
   const Request& request;
   std::vector<std::string> ids;  // what stands in the places of the pattern
   Reply& reply;
+  Wait wait = Wait::nothing;
 
   // The tree; throws Refused if none is shown.
   AgentTree& tree() const;
@@ -31,6 +47,8 @@ struct RouteCall {
   Agent agent() const;
   // The same, with what the console knows of it.
   AgentEntry& entry() const;
+  // For reply_when_stored().
+  Storing storing() const;
   // Throws Refused if there are as many streams of events as there may be.
   void check_viewers() const;
 };
@@ -51,8 +69,11 @@ struct Route {
   std::string_view pattern;
   RouteUse use;
   std::optional<Response> (*answer)(RouteCall& call);
+  Waits waits = Waits::never;
   // Its errors have the shape {"error":"..."}.
   bool short_errors = false;
+  // The names of the parameters that its query may have beside `wait`, with a blank between two; "*": any.
+  std::string_view query = {};
 };
 
 // All routes, by their topics.
@@ -72,6 +93,7 @@ class Router final : public RequestHandler {
 
   void handle(const Request& request, Reply reply) override;
   std::optional<Response> refuse(const Request& head) override;
+  Response in_form(const Request& head, Response error) override;
 
  private:
   struct Entry {

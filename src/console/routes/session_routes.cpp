@@ -33,6 +33,7 @@ std::optional<Response> log_in(RouteCall& call) {
 }
 
 std::optional<Response> log_out(RouteCall& call) {
+  const Arguments arguments(call.request, {});
   Response response = json_response({{"ok", true}});
   response.headers.emplace_back("Set-Cookie", call.core.access.log_out(call.request));
   return response;
@@ -48,7 +49,7 @@ std::vector<Route> session_routes() {
   return {{"GET", "/api/session", RouteUse::open, show_session},
           {"POST", "/login", RouteUse::login, log_in},
           {"POST", "/logout", RouteUse::open, log_out},
-          {"GET", "/healthz", RouteUse::open, show_health}};
+          {"GET", "/healthz", RouteUse::open, show_health, Waits::never, false, "*"}};
 }
 
 }  // namespace agentcore::detail::console

@@ -21,6 +21,7 @@ Json json_of_task(const Task& task) {
 }
 
 std::shared_ptr<Task> task_of(const RouteCall& call) {
+  call.tree();
   auto task = call.core.tasks->find(call.ids[0]);
   if (!task)
     throw Refused(404, "task_not_found", "there is no task with this id, or it is not kept any more");
@@ -66,6 +67,7 @@ std::optional<Response> create_task(RouteCall& call) {
 }
 
 std::optional<Response> list_tasks(RouteCall& call) {
+  call.tree();
   Json tasks = Json::array();
   for (const auto& task : call.core.tasks->tasks()) {
     if (tasks.size() == most_tasks_listed) break;
@@ -106,6 +108,7 @@ std::optional<Response> show_events(RouteCall& call) {
 
 std::optional<Response> terminate_task(RouteCall& call) {
   const Arguments arguments(call.request, {});
+  call.tree();
   const auto task = call.core.tasks->find(call.ids[0]);
   if (!task) return status_response(404, "error", "Task not found");
   constexpr std::string_view done = "Task terminated successfully";
@@ -144,13 +147,13 @@ std::optional<Response> interact(RouteCall& call) {
 }  // namespace
 
 std::vector<Route> task_routes() {
-  return {{"POST", "/tasks", RouteUse::write, create_task},
+  return {{"POST", "/tasks", RouteUse::write, create_task, Waits::store},
           {"GET", "/tasks", RouteUse::read, list_tasks},
           {"GET", "/tasks/*", RouteUse::read, show_task},
-          {"GET", "/tasks/*/result", RouteUse::read, show_result},
+          {"GET", "/tasks/*/result", RouteUse::read, show_result, Waits::never, false, "wait"},
           {"GET", "/tasks/*/events", RouteUse::read, show_events},
-          {"POST", "/tasks/*/terminate", RouteUse::stop, terminate_task},
-          {"POST", "/tasks/*/interact", RouteUse::write, interact}};
+          {"POST", "/tasks/*/terminate", RouteUse::stop, terminate_task, Waits::store},
+          {"POST", "/tasks/*/interact", RouteUse::write, interact, Waits::store}};
 }
 
 }  // namespace agentcore::detail::console

@@ -62,7 +62,13 @@ std::optional<Response> steer(RouteCall& call) {
 
 std::optional<Response> abort_call(RouteCall& call) {
   if (call.ids[0].empty()) throw Refused(Errc::missing_agent_id);
-  const VerbResult result = call.agent().abort({.reason = "console"});
+  const Arguments arguments(call.request, {"clearQueue", "reason"});
+  AbortOptions options;
+  options.clear_queue = arguments.flag_or("clearQueue", false);
+  options.reason = arguments.reason_or("console");
+  const VerbResult result = call.agent().abort(options);
+  if (const AgentEntry* const entry = call.core.feed.directory().find(call.ids[0]))
+    call.core.feed.look_at_queue(*entry);
   call.core.engine->log(LogLevel::info, "处理 LLM 中断请求",
                         {{"agentId", call.ids[0]}, {"aborted", result.took_effect() ? "true" : "false"}});
   return json_response(verb_json(result, call.ids[0], "aborted"));
@@ -111,9 +117,24 @@ StopWhen when_of(const Arguments& arguments) {
       {{"now", StopWhen::now}, {"after_step", StopWhen::after_step}, {"after_turn", StopWhen::after_turn}});
 }
 
-// A request that waits until its stop or delete has settled.
+// What DELETE has beside verb_json(): which agent is deleted, or why none is.
+Json delete_json(const VerbResult& result, std::string_view agent_id) {
+  Json json = verb_json(result, agent_id, "terminated");
+  if (result.took_effect())
+    json["terminatedAgentId"] = agent_id;
+  else
+    json["error"] = to_string(result.reason);
+  return json;
+}
+
+Json stop_json(const VerbResult& result, std::string_view agent_id) {
+  return verb_json(result, agent_id, "stopped");
+}
+
+// A request that waits until its stop or delete has settled, and that is in the store.
 struct SettledReply {
-  explicit SettledReply(Reply&& the_reply) : reply(std::move(the_reply)) {}
+  SettledReply(Reply&& the_reply, Storing&& the_storing)
+      : reply(std::move(the_reply)), storing(std::move(the_storing)) {}
   // A deferred stop that is withdrawn never settles.
   ~SettledReply() {
     if (json.is_null()) return;
@@ -126,6 +147,7 @@ struct SettledReply {
   SettledReply& operator=(const SettledReply&) = delete;
 
   Reply reply;
+  const Storing storing;
   Json json = nullptr;  // null: the verb was not accepted
 };
 
@@ -133,8 +155,8 @@ struct SettledReply {
 class SettledAnswer {
  public:
   explicit SettledAnswer(RouteCall& call) {
-    if (query_is(call.request, "wait", "settled"))
-      waiting_ = std::make_shared<SettledReply>(std::move(call.reply));
+    if (call.wait == Wait::settled)
+      waiting_ = std::make_shared<SettledReply>(std::move(call.reply), call.storing());
   }
 
   // For on_settled of the verb. `list`: the name of the member with the descendants.
@@ -145,18 +167,19 @@ class SettledAnswer {
     return [waiting = waiting_, list, descendants](const Report& report) {
       waiting->json[std::string(list)] = report.*descendants;
       waiting->json["cascadeFailed"] = report.abandoned;
-      waiting->reply.send(json_response(waiting->json));
+      reply_when_stored(waiting->storing, std::move(waiting->reply), json_response(waiting->json));
     };
   }
-  // After the verb: the answer to a request that does not wait, or whose verb was refused.
+  // After the verb: the answer to a request that does not wait, or whose verb was refused. `json_of`: of a
+  // verb that was accepted.
   std::optional<Response> answer(const VerbResult& result, std::string_view agent_id,
-                                 std::string_view done) const {
-    if (!waiting_) return json_response(verb_json(result, agent_id, done));
+                                 Json (*json_of)(const VerbResult&, std::string_view)) const {
+    if (!waiting_) return json_response(json_of(result, agent_id));
     if (!result.accepted()) {
       const Refused refused(result.reason);
       waiting_->reply.send(json_response({{"error", refused.code}}, refused.status));
     } else {
-      waiting_->json = verb_json(result, agent_id, done);
+      waiting_->json = json_of(result, agent_id);
     }
     return std::nullopt;
   }
@@ -177,7 +200,7 @@ std::optional<Response> stop(RouteCall& call) {
   options.on_settled = answer.on_settled<StopReport>("cascadeStopped", &StopReport::cascade_stopped);
   const VerbResult result = agent.stop(std::move(options));
   audit(call, "stop", call.ids[0], reason, result);
-  return answer.answer(result, call.ids[0], "stopped");
+  return answer.answer(result, call.ids[0], stop_json);
 }
 
 std::optional<Response> terminate(RouteCall& call) {
@@ -192,7 +215,7 @@ std::optional<Response> terminate(RouteCall& call) {
       answer.on_settled<TerminateReport>("cascadeTerminated", &TerminateReport::cascade_terminated);
   const VerbResult result = agent.terminate(std::move(options));
   audit(call, "terminate", call.ids[0], reason, result);
-  return answer.answer(result, call.ids[0], "terminated");
+  return answer.answer(result, call.ids[0], delete_json);
 }
 
 std::optional<Response> stop_all(RouteCall& call) {
@@ -236,22 +259,22 @@ std::optional<Response> cancel_background(RouteCall& call) {
 }  // namespace
 
 std::vector<Route> verb_routes() {
-  return {{"POST", "/api/agent/*/abort", RouteUse::stop, abort_call, true},
-          {"POST", "/api/agent/*/stop", RouteUse::stop, stop, true},
-          {"DELETE", "/api/agent/*", RouteUse::stop, terminate, true},
-          {"POST", "/api/agent/*/interrupt", RouteUse::stop, interrupt},
-          {"POST", "/api/agent/*/pause", RouteUse::stop, pause},
-          {"POST", "/api/agent/*/unpause", RouteUse::write, unpause},
-          {"POST", "/api/agent/*/release", RouteUse::write, release},
-          {"POST", "/api/agent/*/resume", RouteUse::write, resume},
-          {"POST", "/api/agent/*/send", RouteUse::write, send_message},
-          {"POST", "/api/agent/*/steer", RouteUse::write, steer},
+  return {{"POST", "/api/agent/*/abort", RouteUse::stop, abort_call, Waits::never, true},
+          {"POST", "/api/agent/*/stop", RouteUse::stop, stop, Waits::settled, true},
+          {"DELETE", "/api/agent/*", RouteUse::stop, terminate, Waits::settled, true, "reason"},
+          {"POST", "/api/agent/*/interrupt", RouteUse::stop, interrupt, Waits::store},
+          {"POST", "/api/agent/*/pause", RouteUse::stop, pause, Waits::store},
+          {"POST", "/api/agent/*/unpause", RouteUse::write, unpause, Waits::store},
+          {"POST", "/api/agent/*/release", RouteUse::write, release, Waits::store},
+          {"POST", "/api/agent/*/resume", RouteUse::write, resume, Waits::store},
+          {"POST", "/api/agent/*/send", RouteUse::write, send_message, Waits::store},
+          {"POST", "/api/agent/*/steer", RouteUse::write, steer, Waits::store},
           {"POST", "/api/agent/*/calls/*/cancel", RouteUse::stop, cancel_call},
           {"POST", "/api/background/*/cancel", RouteUse::stop, cancel_background},
-          {"POST", "/api/tree/stop", RouteUse::stop, stop_all},
-          {"POST", "/api/tree/resume", RouteUse::write, resume_all},
-          {"POST", "/api/tree/pause", RouteUse::stop, pause_all},
-          {"POST", "/api/tree/unpause", RouteUse::write, unpause_all}};
+          {"POST", "/api/tree/stop", RouteUse::stop, stop_all, Waits::store},
+          {"POST", "/api/tree/resume", RouteUse::write, resume_all, Waits::store},
+          {"POST", "/api/tree/pause", RouteUse::stop, pause_all, Waits::store},
+          {"POST", "/api/tree/unpause", RouteUse::write, unpause_all, Waits::store}};
 }
 
 }  // namespace agentcore::detail::console

@@ -115,7 +115,8 @@ TEST_CASE("stop and delete answer at once with what was decided", "[console][API
         json{{"ok", true}, {"agentId", "root"}, {"stopped", false}, {"reason", "stopped"}});
   const HttpAnswer deleted = life.request("DELETE", "/api/agent/root");
   CHECK(deleted.status == 200);
-  CHECK(deleted.json() == json{{"ok", true}, {"agentId", "root"}, {"terminated", true}});
+  CHECK(deleted.json() ==
+        json{{"ok", true}, {"agentId", "root"}, {"terminated", true}, {"terminatedAgentId", "root"}});
   life.runtime.run_until_idle();
   CHECK(life.tree->size() == 0);
   CHECK(life.request("DELETE", "/api/agent/root").json() == json{{"error", "agent_not_found"}});
@@ -138,6 +139,7 @@ TEST_CASE("with wait=settled, stop and delete answer with the lists", "[console]
         json{{"ok", true},
              {"agentId", "root"},
              {"terminated", true},
+             {"terminatedAgentId", "root"},
              {"cascadeTerminated", {"leaf", "child"}},
              {"cascadeFailed", json::array()}});
   CHECK(life.tree->size() == 0);

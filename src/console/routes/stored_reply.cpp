@@ -1,0 +1,84 @@
+#include "console/routes/stored_reply.hpp"
+
+#include "core/json_text.hpp"
+#include "core/stored_changes.hpp"
+
+#include <agentcore/agent_tree.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace agentcore::detail::console {
+namespace {
+
+constexpr Duration longest_wait = std::chrono::seconds(1);
+
+// One answer that waits. The first end counts.
+class StoredReply {
+ public:
+  StoredReply(std::shared_ptr<loop::Engine> engine, Reply&& reply, Response response)
+      : engine_(std::move(engine)), reply_(std::move(reply)), response_(std::move(response)) {}
+  // The tree is gone.
+  ~StoredReply() {
+    try {
+      end(Error{Errc::runtime_gone, "the agents have ended before their store had confirmed it"});
+    } catch (const std::exception&) {  // no memory: see ~Reply()
+    }
+  }
+  StoredReply(const StoredReply&) = delete;
+  StoredReply& operator=(const StoredReply&) = delete;
+
+  static void begin_timer(const std::shared_ptr<StoredReply>& self) {
+    self->timer_ = self->engine_->start_timer(
+        self->engine_->now() + longest_wait,
+        [weak = std::weak_ptr(self)] {
+          if (const auto waiting = weak.lock())
+            waiting->end(Error{Errc::store_failed, "the store has not confirmed it within a second"});
+        },
+        loop::TimerUse::watch);
+  }
+
+  void end(const Result<void>& stored) {
+    if (std::exchange(is_over_, true)) return;
+    if (timer_ != 0) engine_->cancel_timer(timer_);
+    std::string& body = response_.body;
+    body.pop_back();
+    body += stored
+                ? ",\"persisted\":true}"
+                : ",\"persisted\":false,\"persistError\":" + core::json_string(stored.error().message) + "}";
+    reply_.send(std::move(response_));
+  }
+
+  // In a tree without a store.
+  void send_as_it_is() {
+    is_over_ = true;
+    reply_.send(std::move(response_));
+  }
+
+ private:
+  const std::shared_ptr<loop::Engine> engine_;
+  Reply reply_;
+  Response response_;
+  std::uint64_t timer_ = 0;
+  bool is_over_ = false;
+};
+
+}  // namespace
+
+void reply_when_stored(const Storing& storing, Reply&& reply, Response response) {
+  if (storing.tree == nullptr) return reply.send(std::move(response));
+  const auto waiting = std::make_shared<StoredReply>(storing.engine, std::move(reply), std::move(response));
+  try {
+    if (!core::when_stored(*storing.tree, [waiting](const Result<void>& stored) { waiting->end(stored); }))
+      return waiting->send_as_it_is();
+    StoredReply::begin_timer(waiting);
+  } catch (const std::bad_alloc&) {
+    waiting->end(Error{Errc::out_of_memory, "out of memory"});
+  }
+}
+
+}  // namespace agentcore::detail::console

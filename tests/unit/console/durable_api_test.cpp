@@ -1,0 +1,264 @@
+// What an answer over HTTP means in a tree with a store: what was answered is there after a crash.
+#include "support/console/console_life.hpp"
+#include "support/store/guarded_store.hpp"
+#include "support/store/life.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+using nlohmann::json;
+
+namespace {
+
+// Keeps its jobs until the test runs them.
+class KeepingExecutor final : public Executor {
+ public:
+  void submit(std::function<void()> job) override { jobs.push_back(std::move(job)); }
+  void run_all() {
+    for (const auto& job : std::exchange(jobs, {})) job();
+  }
+  std::vector<std::function<void()>> jobs;
+};
+
+// A store that outlives the tree.
+struct HasStore {
+  GuardedStore store;
+};
+
+// A console whose tree has a store. What the store does is the test's to decide.
+struct StoredConsole : HasStore, ConsoleLife {
+  explicit StoredConsole(RestoreOptions options = {}, ConsoleOptions console_options = {},
+                         RuntimeOptions runtime_options = {})
+      : ConsoleLife(std::move(console_options), {}, std::move(runtime_options)) {
+    REQUIRE(tree->restore(&store, std::move(options)));
+  }
+
+  // What the store has now: what a process would find after a crash.
+  MemoryStore copy() {
+    MemoryStore records;
+    StoreBatch batch;
+    const RecordKey last{RecordKey::max, RecordKey::max, RecordKey::max};
+    REQUIRE(store.records.read({}, last, [&](const RecordKey& key, std::string_view body) {
+      batch.put(key, std::string(body));
+      return true;
+    }));
+    REQUIRE(records.commit(batch, StoreSync::process));
+    return records;
+  }
+};
+
+// What a restart finds in `store`, which is that of a process that was killed.
+std::string state_after_crash(StoredConsole& console, const std::string& id) {
+  MemoryStore left = console.copy();
+  Life life(left);
+  REQUIRE(life.report);
+  const Result<Agent> agent = life.tree->find(id);
+  if (!agent) return "gone";
+  std::string state(to_string(agent->state().value()));
+  if (agent->status().value().paused) state += ", paused";
+  if (agent->is_queue_held().value()) state += ", held";
+  const std::size_t waiting = agent->queue_length().value();
+  return waiting == 0 ? state : state + ", " + std::to_string(waiting) + " waiting";
+}
+
+struct Change {
+  std::string request;  // "POST /path"
+  std::string body;
+  std::string expected;  // of agent "a" after a crash
+};
+
+// "$" stands for `message`, which becomes the message that the request has sent, if it is one that sends.
+HttpAnswer send(ConsoleLife& life, const Change& change, std::string& message) {
+  const std::size_t blank = change.request.find(' ');
+  std::string target = change.request.substr(blank + 1);
+  if (const std::size_t at = target.find('$'); at != std::string::npos) target.replace(at, 1, message);
+  HttpAnswer answer = life.request(change.request.substr(0, blank), target, change.body);
+  for (const char* name : {"messageId", "taskId"})
+    if (const json body = answer.json(); body.contains(name)) message = body[name];
+  return answer;
+}
+
+}  // namespace
+
+TEST_CASE("what a request has changed is in the store when it is answered", "[console][durable][X37][G13]") {
+  const std::vector<Change> changes{
+      {"POST /api/agents", R"({"id":"a"})", "idle"},
+      {"POST /api/agent/a/pause", "", "idle, paused"},
+      {"POST /api/agent/a/send", R"({"text":"one"})", "idle, paused, held, 1 waiting"},
+      {"DELETE /api/agent/a/queue/$", "", "idle, paused"},
+      {"POST /tasks", R"({"agentId":"a","prompt":"two"})", "idle, paused, held, 1 waiting"},
+      {"POST /tasks/$/terminate", "", "idle, paused"},
+      {"POST /api/agent/a/unpause", "", "idle"},
+      {"POST /api/agent/a/interrupt", R"({"queue":"hold"})", "idle, held"},
+      {"POST /api/agent/a/release", "", "idle"},
+      {"POST /api/agent/a/stop", "", "stopped"},
+      {"POST /api/agent/a/resume", "", "idle"},
+      {"POST /api/tree/pause", "", "idle, paused"},
+      {"POST /api/tree/unpause", "", "idle"},
+      {"POST /api/tree/stop", "", "stopped"},
+      {"POST /api/tree/resume", "", "idle"},
+      {"DELETE /api/agent/a", "", "gone"},
+  };
+  for (const Durability durability :
+       {Durability::each_turn, Durability::each_step, Durability::each_message}) {
+    CAPTURE(to_string(durability));
+    StoredConsole life({.durability = durability});
+    std::string message;
+    for (const Change& change : changes) {
+      CAPTURE(change.request);
+      const HttpAnswer answer = send(life, change, message);
+      CHECK(answer.status / 100 == 2);
+      CHECK(answer.json()["persisted"] == true);
+      CHECK(state_after_crash(life, "a") == change.expected);
+    }
+  }
+}
+
+TEST_CASE("a stop that has settled is in the store when it is answered", "[console][durable][X37]") {
+  StoredConsole life;
+  life.create("a");
+  life.create("b", "a");
+  life.let_wait(life.tree->find("b").value());
+  const HttpAnswer stopped = life.post("/api/agent/a/stop?wait=settled");
+  CHECK(stopped.json()["cascadeStopped"] == json{"b"});
+  CHECK(stopped.json()["persisted"] == true);
+  CHECK(state_after_crash(life, "b") == "stopped");
+  CHECK(life.request("DELETE", "/api/agent/a?wait=settled").json()["persisted"] == true);
+  CHECK(life.store.records.size() == 1);  // the record of the tree
+}
+
+TEST_CASE("a request waits for the store, and the loop does not", "[console][durable][X37]") {
+  KeepingExecutor executor;
+  StoredConsole life({.executor = &executor});
+  const Agent agent = life.create("a");
+  life.poll();
+  executor.run_all();
+  life.poll();
+  ConsoleClient client(life.console->port());
+  client.send(life.text_of("POST", "/api/agent/a/stop"));
+  life.until([&] { return !executor.jobs.empty(); }, {&client});
+  CHECK(is_stopped(agent.state().value()));
+  CHECK(life.get("/api/agent/a").json()["agent"]["computeStatus"] == "stopped");
+  client.receive();
+  CHECK(client.received().empty());
+  executor.run_all();
+  std::optional<HttpAnswer> answer;
+  life.until([&] { return (answer = client.take_answer()).has_value(); }, {&client});
+  CHECK(answer->json() == json{{"ok", true}, {"agentId", "a"}, {"stopped", true}, {"persisted", true}});
+}
+
+TEST_CASE("a request that changes nothing waits for the change that did", "[console][durable][X37]") {
+  KeepingExecutor executor;
+  StoredConsole life({.executor = &executor});
+  life.create("a");
+  CHECK(life.post("/api/agent/a/stop?wait=gate").json()["stopped"] == true);
+  ConsoleClient client(life.console->port());
+  client.send(life.text_of("POST", "/api/agent/a/stop"));
+  std::optional<HttpAnswer> answer;
+  life.until([&] {
+    client.receive();
+    executor.run_all();
+    return (answer = client.take_answer()).has_value();
+  });
+  CHECK(answer->json()["stopped"] == false);
+  CHECK(answer->json()["persisted"] == true);
+  CHECK(state_after_crash(life, "a") == "stopped");
+}
+
+TEST_CASE("with wait=gate an answer does not wait for the store", "[console][durable][X37]") {
+  KeepingExecutor executor;
+  StoredConsole life({.executor = &executor});
+  life.let_wait(life.create("a"));
+  const json aborted = life.post("/api/agent/a/abort").json();
+  CHECK(aborted == json{{"ok", true}, {"agentId", "a"}, {"aborted", true}});
+  CHECK(life.post("/api/agent/a/calls/c1/cancel").json()["ok"] == true);
+  CHECK(life.post("/api/background/t1/cancel").json()["ok"] == true);
+  const json stopped = life.post("/api/agent/a/stop?wait=gate").json();
+  CHECK(stopped == json{{"ok", true}, {"agentId", "a"}, {"stopped", true}});
+  CHECK(life.post("/api/tree/pause?wait=gate").json() == json{{"ok", true}, {"paused", true}});
+  CHECK(life.post("/api/tree/unpause?wait=settled").json()["error"] == "invalid_request");
+  CHECK(life.post("/api/agent/a/stop?wait=soon").json() == json{{"error", "invalid_request"}});
+}
+
+TEST_CASE("durable answers can be switched off", "[console][durable][X37]") {
+  KeepingExecutor executor;
+  StoredConsole life({.executor = &executor}, {.durable_answers = false});
+  life.create("a");
+  CHECK(life.post("/api/agent/a/stop").json() == json{{"ok", true}, {"agentId", "a"}, {"stopped", true}});
+  life.runtime.run_until_idle(std::chrono::milliseconds(0));
+  CHECK(life.post("/api/agent/a/stop?wait=settled").json()["stopped"] == false);
+}
+
+TEST_CASE("in a tree without a store an answer says nothing of one", "[console][durable]") {
+  ConsoleLife life;
+  life.create("a");
+  CHECK(life.post("/api/agent/a/stop").json() == json{{"ok", true}, {"agentId", "a"}, {"stopped", true}});
+  CHECK_FALSE(life.request("DELETE", "/api/agent/a?wait=settled").json().contains("persisted"));
+}
+
+TEST_CASE("if the store fails, the answer says so, and the change is in force", "[console][durable][X37]") {
+  StoredConsole life;
+  const Agent agent = life.create("a");
+  life.poll();
+  life.store.failure = {Errc::store_full, "the disk is full"};
+  for (const char* verb :
+       {"pause", "stop"}) {  // the second one finds a commit that waits for its next attempt
+    const json answer = life.post("/api/agent/a/" + std::string(verb)).json();
+    CHECK(answer["persisted"] == false);
+    CHECK(answer["persistError"] == "the disk is full");
+  }
+  CHECK(is_stopped(agent.state().value()));
+}
+
+TEST_CASE("if the store takes more than a second, the answer says so", "[console][durable][X37]") {
+  testing::ManualClock clock;
+  KeepingExecutor executor;
+  StoredConsole life({.executor = &executor}, {}, {.clock = &clock});
+  life.create("a");
+  ConsoleClient client(life.console->port());
+  client.send(life.text_of("POST", "/api/agent/a/pause"));
+  life.until([&] { return life.tree->find("a")->status().value().paused; }, {&client});
+  clock.advance(std::chrono::milliseconds(999));
+  life.poll();
+  client.receive();
+  CHECK(client.received().empty());
+  clock.advance(std::chrono::milliseconds(1));
+  std::optional<HttpAnswer> answer;
+  life.until([&] { return (answer = client.take_answer()).has_value(); }, {&client});
+  CHECK(answer->json()["persisted"] == false);
+  CHECK(answer->json()["persistError"] == "the store has not confirmed it within a second");
+  for (int commits = 0; commits < 2; ++commits) {  // the first one has the new agent alone
+    executor.run_all();
+    life.poll();
+  }
+  CHECK(state_after_crash(life, "a") == "idle, paused");
+}
+
+TEST_CASE("a request is answered if the host goes on without the store", "[console][durable][X37]") {
+  StoredConsole life({.on_failure = [](const Error&) { return AfterStoreFailure::go_on; }});
+  life.create("a");
+  life.poll();
+  life.store.failure = {Errc::store_full, "the disk is full"};
+  CHECK(life.post("/api/agent/a/pause").json()["persistError"] == "the disk is full");
+  CHECK(life.post("/api/agent/a/unpause").json()["persistError"] ==
+        "the tree goes on without its store (AfterStoreFailure::go_on)");
+}
+
+TEST_CASE("a request that waits for the store of a tree that ends is answered", "[console][durable][X37]") {
+  KeepingExecutor executor;
+  StoredConsole life({.executor = &executor});
+  life.create("a");
+  ConsoleClient client(life.console->port());
+  client.send(life.text_of("POST", "/api/agent/a/pause"));
+  life.until([&] { return life.tree->find("a")->status().value().paused; }, {&client});
+  life.shown.reset();
+  life.tree.reset();  // commits what has changed
+  std::optional<HttpAnswer> answer;
+  life.until([&] { return (answer = client.take_answer()).has_value(); }, {&client});
+  CHECK(answer->json()["persisted"] == true);
+}
