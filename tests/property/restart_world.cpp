@@ -198,7 +198,10 @@ void RestartWorld::add_tools() {
                    begun.push_back(context.call_id());
                    log.push_back(
                        without_random_ids("begun " + context.agent().id() + ' ' + context.call_id()));
-                   done(result);
+                   if (tools_hold)
+                     held_.push_back(std::move(done));
+                   else
+                     done(result);
                  }});
   };
   add({.name = "never"}, ToolResult::done("never"));
@@ -248,6 +251,7 @@ void RestartWorld::watch(Run& run) {
 void RestartWorld::end_run() {
   const std::size_t logged = log.size();
   run_.reset();
+  held_.clear();
   log.resize(logged);
 }
 

@@ -94,6 +94,7 @@ class RestartWorld {
 
   WorldClock clock;
   Duration model_delay{0};         // of each answer
+  bool tools_hold = false;         // no call ends by itself, also when it is to be stopped
   std::vector<std::string> log;    // events that no restart may change, and calls of tools
   std::vector<std::string> begun;  // calls of tools
 
@@ -122,6 +123,7 @@ class RestartWorld {
   std::shared_ptr<ToolRegistry> tools_ = std::make_shared<ToolRegistry>();
   std::vector<MessageId> messages_;
   std::map<std::uint64_t, std::size_t> numbers_;  // of messages
+  std::vector<ToolDone> held_;                    // of calls, with `tools_hold`
   std::set<std::string> refused_;                 // agents in a turn in which an answer was refused
   int texts_ = 0;
   std::unique_ptr<Run> run_;
