@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace store_tool {
@@ -19,6 +20,7 @@ std::vector<std::string> problems_of(const std::string& file) {
     const persist::StoredForest forest = store.forest();
     // One that has changed meanwhile is being written by a host.
     for (const auto& agent : forest.agents()) static_cast<void>(store.conversation(*agent));
+    for (std::string& problem : store.unowned()) problems.push_back(std::move(problem));
     return problems;
   } catch (const Failure& failure) {
     if (failure.code() != agentcore::Errc::store_corrupt) throw;

@@ -3,6 +3,7 @@
 #include "persist/context_record.hpp"
 #include "persist/record_kinds.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -82,6 +83,37 @@ std::vector<std::string> OpenedStore::check() {
   auto problems = store_->check();
   if (!problems) throw failure(problems.error());
   return *std::move(problems);
+}
+
+OpenedStore::Unowned OpenedStore::find_unowned() {
+  const persist::StoredForest found = forest();
+  persist::OwnedRecords owned;
+  for (const auto& agent : found.agents()) owned.add(agent->record.history);
+  auto messages = owned.unowned_records(persist::ranges_of(*store_));
+  if (!messages) throw failure(messages.error());
+  return {*std::move(messages), found.unowned_contexts()};
+}
+
+// What a host that writes has added between two reads has an owner at the second look.
+std::vector<std::string> OpenedStore::unowned() {
+  const Unowned first = find_unowned();
+  std::vector<std::string> problems;
+  if (first.messages.empty() && first.contexts.empty()) return problems;
+  const Unowned second = find_unowned();
+  for (const persist::UnownedRecords& range : second.messages) {
+    const auto same = [&](const persist::UnownedRecords& one) {
+      return one.segment == range.segment && one.first == range.first;
+    };
+    if (std::any_of(first.messages.begin(), first.messages.end(), same))
+      problems.push_back("segment " + std::to_string(range.segment) +
+                         " has messages that no agent has, from number " + std::to_string(range.first) +
+                         "; the next AgentTree::restore() erases them");
+  }
+  for (const std::uint64_t key : second.contexts)
+    if (std::find(first.contexts.begin(), first.contexts.end(), key) != first.contexts.end())
+      problems.push_back("context " + std::to_string(key) +
+                         " belongs to no agent; the next AgentTree::restore() erases it");
+  return problems;
 }
 
 bool OpenedStore::is_unchanged(const persist::ForestAgent& agent) {

@@ -4,6 +4,7 @@
 #include "failure.hpp"
 #include "persist/stored_conversation.hpp"
 #include "persist/stored_forest.hpp"
+#include "persist/unowned_records.hpp"
 #include "turn/sent_context.hpp"
 
 #include <agentcore/sqlite_store.hpp>
@@ -35,8 +36,15 @@ class OpenedStore {
   std::string spec_text(std::uint64_t number);
   // Looks for damage of the file. A text for each problem.
   std::vector<std::string> check();
+  // Looks for records that belong to no agent. A text for each problem.
+  std::vector<std::string> unowned();
 
  private:
+  struct Unowned {
+    std::vector<persist::UnownedRecords> messages;
+    std::vector<std::uint64_t> contexts;
+  };
+  Unowned find_unowned();
   std::string record(const agentcore::RecordKey& key);
   bool is_unchanged(const persist::ForestAgent& agent);
   Failure failure(const agentcore::Error& error) const;

@@ -13,8 +13,9 @@ namespace agentcore::detail::persist {
 
 namespace {
 
-// True for an agent that a restart has stopped as unusable, and on which no stop or resume was called since.
-bool is_as_restored(const core::Node& node) noexcept {
+// True for an agent that was unusable at the restart, and on which no stop or resume was called since.
+bool is_as_restored(const core::Node& node, const Unusable& found) noexcept {
+  if (!found.is_open) return !node.load().is_open();
   return node.load().gate() == core::Gate::stop_self && node.extends_below(core::Node::unusable) &&
          !node.extends_below(core::Node::stays_stopped);
 }
@@ -23,7 +24,7 @@ bool is_as_restored(const core::Node& node) noexcept {
 
 void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
   StoreBatch& changes = batch.changes;
-  if (agent.unusable && !is_as_restored(node)) agent.forget_unusable();
+  if (agent.unusable && !is_as_restored(node, *agent.unusable)) agent.forget_unusable();
   write_spec(changes, node, agent);
   write_conversation(changes, node, agent);
   std::vector<StoredMail> before;
@@ -132,9 +133,11 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
 
 // For the next restart, which may find the code of the agent, or a conversation that was repaired.
 void AgentWriter::keep_unusable(AgentRecord& record, const Unusable& found) {
-  record.gate = core::Gate::open;
-  record.stopped_by_ancestor = record.stays_stopped = false;
-  record.cause = StopCause::user;
+  if (found.is_open) {
+    record.gate = core::Gate::open;
+    record.stopped_by_ancestor = record.stays_stopped = false;
+    record.cause = StopCause::user;
+  }
   if (found.turn) record.turn = found.turn;
   if (!found.tasks.empty()) record.tasks = found.tasks;
 }
@@ -181,13 +184,14 @@ void AgentWriter::add_tasks(AgentRecord& record, const core::Node& node) const {
 
 void AgentWriter::erase(StoreBatch& changes, core::NodeId id, StoredAgent& agent) {
   generation_ = std::max<std::uint64_t>(generation_, core::generation_of(id));
-  if (!agent.spec) return;
-  changes.erase(key_of(Kind::agent, agent.key));
+  // Also of an agent that was never written: it may share the conversation of its origin, and its own was
+  // written for a fork.
+  if (agent.spec) changes.erase(key_of(Kind::agent, agent.key));
   if (agent.has_context) changes.erase(key_of(Kind::context, agent.key));
   if (agent.has_grants) changes.erase(key_of(Kind::grant, agent.key), last_of(Kind::grant, agent.key));
   if (!agent.mail.empty()) changes.erase(key_of(Kind::mail, agent.key), last_of(Kind::mail, agent.key));
   histories_.erase(changes, id, agent.history);
-  specs_.remove(changes, std::exchange(agent.spec, nullptr));
+  if (agent.spec) specs_.remove(changes, std::exchange(agent.spec, nullptr));
 }
 
 }  // namespace agentcore::detail::persist

@@ -115,17 +115,30 @@ void Histories::erase(StoreBatch& batch, core::NodeId agent, std::vector<Piece>&
 std::vector<Piece> Histories::share(core::NodeId origin, const std::vector<Piece>& pieces, core::NodeId agent,
                                     std::size_t messages) {
   std::vector<Piece> shared;
+  shared.reserve(pieces.size());
   std::size_t left = messages;
-  for (const Piece& piece : pieces) {
-    if (left == 0) break;
-    const Piece part{piece.segment, piece.first, std::min<std::uint64_t>(piece.count, left)};
-    Uses& uses = shared_[piece.segment];
-    if (uses.empty()) uses.push_back({origin, piece.first, piece.end()});
-    uses.push_back({agent, part.first, part.end()});
-    shared.push_back(part);
-    left -= part.count;
+  try {
+    for (const Piece& piece : pieces) {
+      if (left == 0) break;
+      const Piece part{piece.segment, piece.first, std::min<std::uint64_t>(piece.count, left)};
+      shared.push_back(part);
+      Uses& uses = shared_[piece.segment];
+      if (uses.empty()) uses.push_back({origin, piece.first, piece.end()});
+      uses.push_back({agent, part.first, part.end()});
+      left -= part.count;
+    }
+  } catch (...) {
+    for (const Piece& part : shared) unshare(agent, part.segment);
+    throw;
   }
   return shared;
+}
+
+void Histories::unshare(core::NodeId agent, std::uint64_t segment) noexcept {
+  const auto found = shared_.find(segment);
+  if (found == shared_.end()) return;
+  std::erase_if(found->second, [&](const Use& use) { return use.agent == agent; });
+  if (found->second.size() <= 1) shared_.erase(found);
 }
 
 void Histories::add(core::NodeId agent, const std::vector<Piece>& pieces) {

@@ -51,6 +51,7 @@ class Histories {
   bool can_grow(core::NodeId agent, const Piece& piece) const noexcept;
   void replace(StoreBatch& batch, core::NodeId agent, const Piece& before, const Piece& after);
   void note(core::NodeId agent, const Piece& piece);
+  void unshare(core::NodeId agent, std::uint64_t segment) noexcept;
 
   std::uint64_t next_segment_ = 1;
   std::unordered_map<std::uint64_t, Uses> shared_;  // of segments with several users

@@ -35,10 +35,11 @@ struct Intent {
 };
 
 // What the next restart finds of an agent that this run cannot use: its code was not found, or its
-// conversation is damaged. The agent is stopped, and open in its record, with what was in progress.
+// conversation is damaged. The agent is stopped; its record has what was in progress.
 struct Unusable {
   std::optional<turn::StoredTurn> turn;
   std::vector<TaskRecord> tasks;
+  bool is_open = true;  // its record: nothing but the missing code or the damage has stopped it
 };
 
 struct StoredAgent {

@@ -83,6 +83,11 @@ const ForestAgent* StoredForest::find(std::string_view id) const {
 
 void StoredForest::add(const RecordKey& key, std::string_view body) {
   const Kind kind{key.kind};
+  if (kind == Kind::context) {
+    const auto agent = by_key_.find(key.owner);
+    if (agent == by_key_.end() || !agent->second->record.has_context) unowned_contexts_.push_back(key.owner);
+    return;
+  }
   const char* const name = name_of_kind(kind);
   if (!name) return;
   try {

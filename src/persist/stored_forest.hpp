@@ -53,6 +53,8 @@ class AGENTCORE_INTERNAL_API StoredForest {
   // By their numbers.
   std::unordered_map<std::uint64_t, StoredSpec>& specs() noexcept { return specs_; }
   const std::unordered_map<std::uint64_t, StoredSpec>& specs() const noexcept { return specs_; }
+  // The keys of agents of which there is a record of Kind::context, but that are gone, or send all messages.
+  const std::vector<std::uint64_t>& unowned_contexts() const noexcept { return unowned_contexts_; }
   // Null: there is none with that id.
   const ForestAgent* find(std::string_view id) const;
 
@@ -76,6 +78,7 @@ class AGENTCORE_INTERNAL_API StoredForest {
   std::vector<std::unique_ptr<ForestAgent>> agents_;
   std::unordered_map<std::uint64_t, ForestAgent*> by_key_;
   std::unordered_map<core::NodeId, const ForestAgent*> by_node_;
+  std::vector<std::uint64_t> unowned_contexts_;
 };
 
 // The error of a store whose record cannot be restored. `kind`: of the record.

@@ -20,6 +20,7 @@ std::string to_json(const TreeRecord& record) {
   text.add("identity", std::string_view(record.identity));
   text.add("stopped", record.stopped);
   text.add("paused", record.paused);
+  text.put("swept", record.swept);
   return text.take();
 }
 
@@ -58,6 +59,7 @@ TreeRecord read_tree(std::string_view text) {
   get(object, "identity", record.identity);
   need(object, "stopped", record.stopped);
   need(object, "paused", record.paused);
+  get(object, "swept", record.swept);
   check_key("next_key", record.next_key);
   check_key("next_spec", record.next_spec);
   check_key("next_segment", record.next_segment);

@@ -21,6 +21,9 @@ struct TreeRecord {
   std::string identity;            // of the tree, in the idempotency keys of its tool calls
   bool stopped = false;            // by stop_all()
   bool paused = false;             // by pause_all()
+  // No record of a conversation is without an agent. False: an earlier version has written the store, which
+  // may have left some.
+  bool swept = false;
 
   bool operator==(const TreeRecord&) const = default;
 };

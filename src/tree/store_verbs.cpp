@@ -167,6 +167,7 @@ persist::TreeRecord StoreVerbs::first_record(const StoredTree& stored) {
   persist::TreeRecord record;
   if (!stored.is_empty()) record = raised(stored.tree());
   record.identity = turns_.restorer().identify(record.identity);
+  record.swept = true;
   return record;
 }
 
@@ -191,7 +192,7 @@ void StoreVerbs::reserve(StoredTree& stored) {
 // Before an id is given: the next restart leaves out what this run gives, although it may not commit it.
 Result<void> StoreVerbs::reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync) {
   if (stored.is_empty()) return {};
-  StoreBatch batch;
+  StoreBatch batch = stored.sweep();
   batch.put(persist::key_of(persist::Kind::tree), to_json(first_record(stored)));
   return store.commit(batch, sync);
 }
@@ -213,7 +214,7 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   if (record.origin != 0) tree_.forks.add(record.origin, record.node);
   if (record.origin != 0) turn::data_of(node).origin = record.origin;
   recorder.agents().find(record.node)->held_by_restart = agent.held_by_restart;
-  if (agent.origin_moved || agent.held != record.held) recorder.note_change(record.node);
+  if (agent.is_derived()) recorder.note_change(record.node);
   if (agent.has_work() && agent.damage.empty()) place_work(node, agent, persistence);
   return {};
 }
@@ -295,13 +296,14 @@ void StoreVerbs::resume_turn(Node& node, StoredAgentOfTree& agent) {
 // Each message goes before those that come after it, whatever its priority: the last one first.
 void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder) {
   if (agent.is_stopped()) {
+    if (agent.is_stopped_as_unusable() || !agent.damage.empty())
+      recorder.agents().find(node.id())->unusable = agent.unusable();
     if (!agent.is_stopped_as_unusable()) {
       if (!agent.mail.empty()) recorder.note_edited_mail(node);
       return;
     }
     // The store keeps them, so no other message gets their cells.
     for (const persist::MailRecord& mail : agent.mail) tree_.pool.end_id(tree_.pool.cell_of(mail.id));
-    recorder.agents().find(node.id())->unusable = agent.unusable();
     return;
   }
   // The limit is one for senders: more messages may wait, such as steered ones.

@@ -1,5 +1,6 @@
 #include "tree/stored_tree.hpp"
 
+#include "persist/unowned_records.hpp"
 #include "tree/options.hpp"
 #include "tree/restore_gaps.hpp"
 
@@ -39,7 +40,15 @@ void add_text(std::string& list, const std::string& text) {
 std::unique_ptr<persist::Unusable> StoredAgentOfTree::unusable() const {
   auto found = std::make_unique<persist::Unusable>();
   if (!damage.empty()) *found = {record.turn, record.tasks};
+  found->is_open = is_stopped_as_unusable();
   return found;
+}
+
+bool StoredAgentOfTree::is_derived() const noexcept {
+  if (origin_moved || held != record.held || held_by_restart != record.held_by_restart) return true;
+  if (is_stopped_as_unusable()) return false;  // the store keeps it open
+  return gate != record.gate || record.grade != core::Grade::none ||
+         stopped_by_ancestor != record.stopped_by_ancestor || cause != record.cause;
 }
 
 void StoredAgentOfTree::decide_hold(InterruptedTurns turns, bool is_covered) noexcept {
@@ -79,6 +88,23 @@ void StoredTree::read_all(persist::Persistence& persistence, const TreeShared& t
     add_spec(number, std::move(spec), persistence.options().code, turns);
   for (auto& agent : forest.agents()) add_agent(std::move(*agent));
   check_limits(tree.options);
+  find_unowned(persistence, forest.unowned_contexts());
+}
+
+// An agent that is being deleted has its records until the first commit.
+void StoredTree::find_unowned(persist::Persistence& persistence, const std::vector<std::uint64_t>& contexts) {
+  persist::OwnedRecords owned;
+  for (const auto& agent : agents_) owned.add(agent->record.history);
+  const persist::ReadRange read = [&](const RecordKey& first, const RecordKey& last,
+                                      const persist::VisitRecord& visit) {
+    return persistence.read(first, last, visit);
+  };
+  const auto found = tree_.swept ? owned.unowned_segments(read) : owned.unowned_records(read);
+  if (!found) refuse(found.error());
+  for (const persist::UnownedRecords& range : *found)
+    sweep_.erase(persist::key_of(persist::Kind::history, range.segment, range.first),
+                 persist::key_of(persist::Kind::history, range.segment, range.last));
+  for (const std::uint64_t key : contexts) sweep_.erase(persist::key_of(persist::Kind::context, key));
 }
 
 void StoredTree::check_numbers() const {

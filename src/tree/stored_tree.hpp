@@ -59,6 +59,9 @@ struct StoredAgentOfTree : persist::FoundState {
     return is_unusable() && record.gate == core::Gate::open && record.grade == core::Grade::none &&
            !(parent && parent->is_closed_below);
   }
+  // True if its state is not as its record says, because of an ancestor, a verb that had not taken effect, or
+  // the restart. It is then written: later, the record alone may no longer tell.
+  bool is_derived() const noexcept;
   // What the next restart finds of it.
   std::unique_ptr<persist::Unusable> unusable() const;
   // It is stopped, because it is unusable.
@@ -76,6 +79,8 @@ class StoredTree {
   std::vector<std::unique_ptr<StoredAgentOfTree>>& agents() noexcept { return agents_; }
   const std::vector<std::unique_ptr<StoredAgentOfTree>>& agents() const noexcept { return agents_; }
   const std::unordered_map<std::uint64_t, StoredSpecOfAgents>& specs() const noexcept { return specs_; }
+  // Erases of records that belong to no agent.
+  const StoreBatch& sweep() const noexcept { return sweep_; }
 
  private:
   void read_all(persist::Persistence& persistence, const TreeShared& tree, turn::Turns& turns);
@@ -84,12 +89,14 @@ class StoredTree {
                 turn::Turns& turns);
   void add_agent(persist::ForestAgent&& from);
   void check_limits(const TreeOptions& options) const;
+  void find_unowned(persist::Persistence& persistence, const std::vector<std::uint64_t>& contexts);
 
   persist::TreeRecord tree_;
   bool is_empty_ = true;
   std::unordered_map<std::uint64_t, StoredSpecOfAgents> specs_;
   std::vector<std::unique_ptr<StoredAgentOfTree>> agents_;
   std::unordered_map<std::uint64_t, StoredAgentOfTree*> by_key_;
+  StoreBatch sweep_;
 };
 
 }  // namespace agentcore::detail::tree

@@ -180,6 +180,27 @@ TEST_CASE("check finds damage of a file and of what is in it", "[store_program]"
   CHECK(run.out.starts_with(folder.file() + ": damaged\n"));
 }
 
+TEST_CASE("check finds messages that no agent has, and the next restart erases them",
+          "[store_program][G13]") {
+  const StoreFolder folder;
+  { Team team(folder.file()); }
+  REQUIRE(run_store_program({"check", folder.file()}).code == 0);
+  put(folder.file(), {.kind = 7, .owner = 500, .number = 2}, R"({"role":"user","content":"left"})");
+  put(folder.file(), {.kind = 7, .owner = 501}, R"({"role":"user","content":"left"})");
+  put(folder.file(), {.kind = 4, .owner = 900}, "{}");
+  const ProgramRun run = run_store_program({"check", folder.file()});
+  CHECK(run.code == 1);
+  CHECK(run.out.find("segment 500 has messages that no agent has, from number 2") != std::string::npos);
+  CHECK(run.out.find("segment 501 has messages that no agent has, from number 0") != std::string::npos);
+  CHECK(run.out.find("context 900 belongs to no agent") != std::string::npos);
+  {
+    const auto store = SqliteStore::open(folder.file()).value();
+    const Life life(*store);
+    REQUIRE(life.report);
+  }
+  CHECK(run_store_program({"check", folder.file()}).code == 0);
+}
+
 TEST_CASE("vacuum gives space back, and is refused while a host writes the file", "[store_program]") {
   const StoreFolder folder;
   {
