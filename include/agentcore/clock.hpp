@@ -30,8 +30,8 @@ class AGENTCORE_API Clock {
   /// @threadsafe
   virtual ~Clock() = default;
 
-  /// The current time. Never goes back. Must not call into agentcore: any function of the library
-  /// may call it, also under its locks.
+  /// The current time. Never goes back. Any function of the library may call it, also under its locks: so it
+  /// must not call into agentcore, and must not wait for a lock that a caller of agentcore may hold.
   /// @threadsafe
   virtual TimePoint now() const noexcept = 0;
   /// The time of day, for records only (StopRecord): nothing waits for it. It may go back. By default that of

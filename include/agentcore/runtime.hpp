@@ -154,9 +154,11 @@ class AGENTCORE_API Runtime {
   /// a function of this library that the host calls outside of poll(), or from a timer that is due when it is
   /// started. It is then not called again before the next poll(). It is not called for timers that become due
   /// later, and for sockets: see next_deadline() and poll_descriptor(). It is called on the thread that
-  /// caused the work. It must be quick, must not throw, and must not call agentcore: post a message to your
-  /// own loop. There is one subscriber at a time; a later one replaces it. Resetting the Subscription waits
-  /// for a call that is running on another thread: do not hold a lock meanwhile that `wake` takes.
+  /// caused the work, and never in parallel with itself: if work arrives while it runs, it is called once
+  /// more on the same thread when it returns. It must be quick, must not throw, and must not call agentcore:
+  /// post a message to your own loop. It may take locks of the host, also those under which other threads
+  /// call agentcore. There is one subscriber at a time; a later one replaces it. Resetting the Subscription
+  /// waits for a call that is running on another thread: do not hold a lock meanwhile that `wake` takes.
   ///
   ///     Subscription wake = runtime.on_wake([&] { my_loop.post([&] { runtime.poll(); }); });
   ///

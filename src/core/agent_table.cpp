@@ -67,7 +67,7 @@ void AgentTable::erase(Node& node) {
   if (node.next_sibling != no_node) slab_[node.next_sibling].prev_sibling = node.prev_sibling;
 
   {
-    const std::lock_guard lock(erasing_);
+    const Lock lock(erasing_);
     node.packed.store(node.load().freed().raw(), std::memory_order_seq_cst);
     node.extends.store(0, std::memory_order_relaxed);
   }

@@ -3,13 +3,13 @@
 
 #include "core/gates.hpp"
 #include "core/leases.hpp"
+#include "core/mutex.hpp"
 #include "core/name_table.hpp"
 #include "core/node.hpp"
 #include "core/slab.hpp"
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -64,7 +64,7 @@ class AgentTable {
   // write parts of a node beside its packed state: a compare-and-set of the packed state fails on a slot that
   // was used again, a write of another part would not. To be held for a bounded time, and never while code of
   // the host runs. @threadsafe
-  std::mutex& erasing() noexcept { return erasing_; }
+  Mutex& erasing() noexcept AGENTCORE_LOCK_MARK(lock_returned(erasing_)) { return erasing_; }
 
   Node* first_child(const Node& node) const noexcept {
     return at(node.first_child.load(std::memory_order_relaxed));
@@ -91,7 +91,7 @@ class AgentTable {
   std::uint32_t free_last_ = no_node;
   std::uint32_t first_generation_ = 1;  // no new agent has a smaller one; not 0, so that no id is 0
   std::uint64_t erased_ = 0;
-  std::mutex erasing_;
+  Mutex erasing_{LockRank::erasing};  // see erasing()
   std::atomic<std::uint32_t> alive_{0};
 };
 

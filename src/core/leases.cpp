@@ -68,20 +68,20 @@ std::optional<TimePoint> Lease::until() const noexcept {
 void Leases::add(Node& node, const Clock& clock, Duration length) {
   const Node* const parent = node.parent.load(std::memory_order_acquire);
   auto lease = std::make_shared<Lease>(*this, node.id(), clock, length, parent ? of(*parent) : nullptr);
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   leases_[node.id()] = std::move(lease);
   count_.store(leases_.size(), std::memory_order_relaxed);
   request_check();
 }
 
 void Leases::remove(NodeId agent) noexcept {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   leases_.erase(agent);
   count_.store(leases_.size(), std::memory_order_relaxed);
 }
 
 std::shared_ptr<Lease> Leases::find(NodeId agent) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = leases_.find(agent);
   return found == leases_.end() ? nullptr : found->second;
 }
@@ -113,7 +113,7 @@ std::optional<TimePoint> Leases::check_all() noexcept {
 std::size_t Leases::find_over(std::span<std::shared_ptr<Lease>> found,
                               std::optional<TimePoint>& next) const noexcept {
   std::size_t count = 0;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const auto& [agent, lease] : leases_) {
     if (count == found.size()) break;
     if (lease->is_over()) {

@@ -1,6 +1,7 @@
 // Leases: until when subtrees may run, unless their host renews that.
 #pragma once
 
+#include "core/mutex.hpp"
 #include "core/node.hpp"
 
 #include <agentcore/clock.hpp>
@@ -10,7 +11,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -36,14 +36,10 @@ class Lease {
   void reopen() noexcept;
   // True if it has run out; from the first call that returns true until reopen(), it stays so.
   bool is_over() noexcept;
-  // Calls stop() if it has run out, once until reopen(). A lock of the caller excludes reopen() and other
-  // callers.
-  template <typename Stop>
-  void end(Stop&& stop) {
-    if (has_ended() || !is_over()) return;
-    std::forward<Stop>(stop)();
-    ended_.store(true, std::memory_order_release);
-  }
+  // True if it has run out, and its agent is still to be stopped; then set_ended() follows, once until
+  // reopen(). A mutex of the caller excludes reopen() and other callers.
+  bool is_to_end() noexcept { return !has_ended() && is_over(); }
+  void set_ended() noexcept { ended_.store(true, std::memory_order_release); }
   // True if its agent was stopped because of it.
   bool has_ended() const noexcept { return ended_.load(std::memory_order_acquire); }
   // False if it or one above it has run out. Then the agents of these are being stopped.
@@ -70,8 +66,8 @@ class Lease {
 // atomic value. @threadsafe
 class Leases {
  public:
-  // Calls Lease::end() with what stops the agent. Called on any thread, and may not run code of the host.
-  // False: there was no memory; then it has called request_check() and woken the loop.
+  // Stops the agent of a lease that Lease::is_to_end(). Called on any thread, and may not run code of the
+  // host. False: there was no memory; then it has called request_check() and woken the loop.
   using Stop = std::function<bool(Lease& lease)>;
   void set_stop(Stop stop) { stop_ = std::move(stop); }
 
@@ -102,8 +98,8 @@ class Leases {
   std::size_t find_over(std::span<std::shared_ptr<Lease>> found,
                         std::optional<TimePoint>& next) const noexcept;
 
-  mutable std::mutex mutex_;
-  std::unordered_map<NodeId, std::shared_ptr<Lease>> leases_;
+  mutable Mutex mutex_;
+  std::unordered_map<NodeId, std::shared_ptr<Lease>> leases_ AGENTCORE_GUARDED_BY(mutex_);
   std::atomic<std::size_t> count_{0};
   std::atomic<bool> wants_check_{false};
   Stop stop_;

@@ -3,7 +3,6 @@
 #include "core/utf8.hpp"
 
 #include <charconv>
-#include <mutex>
 
 namespace agentcore::detail::core {
 namespace {
@@ -52,33 +51,33 @@ std::string NameTable::generated_here(NodeId id) const {
 }
 
 bool NameTable::add(std::string name, Node& node) {
-  const std::unique_lock lock(mutex_);
+  const WriteLock lock(mutex_);
   const auto [place, added] = names_.try_emplace(std::move(name), node.id());
   if (added) node.name.store(&place->first, std::memory_order_release);
   return added;
 }
 
 void NameTable::remove(Node& node) {
-  const std::unique_lock lock(mutex_);
+  const WriteLock lock(mutex_);
   if (const std::string* name = node.name.exchange(nullptr, std::memory_order_acq_rel))
     names_.erase(names_.find(*name));
 }
 
 void NameTable::clear() {
-  const std::unique_lock lock(mutex_);
+  const WriteLock lock(mutex_);
   names_.clear();
 }
 
 NodeId NameTable::find(std::string_view name) const {
   if (!name.empty() && name.front() == generated_mark)
     return name.starts_with(prefix_) ? parse_generated(name.substr(prefix_.size())) : 0;
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   const auto place = names_.find(name);
   return place == names_.end() ? 0 : place->second;
 }
 
 std::string NameTable::name_of(const Node& node, NodeId id) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   const std::string* name = node.name.load(std::memory_order_acquire);
   const PackedState packed = node.load();
   if (packed.generation() != generation_of(id) || packed.is_free()) return {};
@@ -87,7 +86,7 @@ std::string NameTable::name_of(const Node& node, NodeId id) const {
 }
 
 std::size_t NameTable::size() const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   return names_.size();
 }
 

@@ -1,13 +1,13 @@
 // NameTable: finds the slot of an agent by its id in text form.
 #pragma once
 
+#include "core/mutex.hpp"
 #include "core/node.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -48,8 +48,8 @@ class NameTable {
     }
   };
   const std::string prefix_;  // of generated ids
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<std::string, NodeId, Hash, std::equal_to<>> names_;
+  mutable SharedMutex mutex_;
+  std::unordered_map<std::string, NodeId, Hash, std::equal_to<>> names_ AGENTCORE_GUARDED_BY(mutex_);
 };
 
 }  // namespace agentcore::detail::core

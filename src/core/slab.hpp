@@ -1,13 +1,14 @@
 // Slab: objects that are addressed by index and never move.
 #pragma once
 
+#include "core/mutex.hpp"
+
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <new>
 
 namespace agentcore::detail::core {
@@ -32,7 +33,7 @@ class Slab {
 
   // Makes one more object and returns its index. @threadsafe. Throws std::bad_alloc.
   std::uint32_t grow() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const std::uint32_t index = size_.load(std::memory_order_relaxed);
     const auto [k, offset] = place(index);
     T* chunk = chunks_[k].load(std::memory_order_relaxed);
@@ -70,7 +71,7 @@ class Slab {
 
   std::array<std::atomic<T*>, 32 - first_bits + 1> chunks_{};
   std::atomic<std::uint32_t> size_{0};
-  std::mutex mutex_;
+  Mutex mutex_;  // for growing
 };
 
 }  // namespace agentcore::detail::core

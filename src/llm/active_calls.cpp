@@ -13,7 +13,7 @@ std::optional<Registration> ActiveCalls::add(const CallerKey& caller, std::share
   registration.tree_ = caller.tree;
   registration.call_ = call.get();
   std::shared_ptr<core::Stoppable> stopped;  // released after the lock
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto [entry, is_new] = calls_.try_emplace(Key{registration.agent_id_, caller.tree}, call);
   if (!is_new && !entry->second->is_stopped()) {
     registration.call_ = nullptr;
@@ -25,7 +25,7 @@ std::optional<Registration> ActiveCalls::add(const CallerKey& caller, std::share
 
 void ActiveCalls::remove(const CallerKey& caller, const core::Stoppable* call) noexcept {
   std::shared_ptr<core::Stoppable> removed;  // released after the lock
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = calls_.find(caller);
   if (found == calls_.end() || found->second.get() != call) return;
   removed = std::move(found->second);
@@ -48,7 +48,7 @@ bool ActiveCalls::contains(std::string_view agent_id) const noexcept {
 
 std::shared_ptr<core::Stoppable> ActiveCalls::next_open(std::string_view agent_id,
                                                         std::uint64_t& tree) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   for (auto at = calls_.lower_bound(CallerKey{agent_id, tree});
        at != calls_.end() && at->first.agent_id == agent_id; ++at) {
     if (at->second->is_stopped()) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/internal_api.hpp"
+#include "core/mutex.hpp"
 #include "core/stoppable.hpp"
 
 #include <agentcore/chat.hpp>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,8 +82,8 @@ class AGENTCORE_INTERNAL_API ActiveCalls : public std::enable_shared_from_this<A
   // number after it. Null: there is none.
   std::shared_ptr<core::Stoppable> next_open(std::string_view agent_id, std::uint64_t& tree) const noexcept;
 
-  mutable std::mutex mutex_;  // held for the map only, never while a call is stopped or destroyed
-  std::map<Key, std::shared_ptr<core::Stoppable>, ById> calls_;
+  mutable core::Mutex mutex_;  // held for the map only, never while a call is stopped or destroyed
+  std::map<Key, std::shared_ptr<core::Stoppable>, ById> calls_ AGENTCORE_GUARDED_BY(mutex_);
 };
 
 }  // namespace agentcore::detail::llm

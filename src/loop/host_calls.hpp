@@ -2,12 +2,14 @@
 #pragma once
 
 #include "core/internal_api.hpp"
+#include "core/mutex.hpp"
 #include "loop/host_log.hpp"
 #include "loop/loop_descriptors.hpp"
 #include "loop/loop_state.hpp"
 #include "loop/loop_work.hpp"
 #include "loop/waker.hpp"
 
+#include <cassert>
 #include <exception>
 #include <string_view>
 #include <utility>
@@ -26,7 +28,8 @@ class AGENTCORE_INTERNAL_API HostCalls {
   // Runs a callback of the host: an exception ends here, as a log record naming `what` (G16). True when it
   // returned normally. Until then poll() and its like do nothing.
   template <typename Function>
-  bool guarded(std::string_view what, Function&& function) noexcept {
+  bool guarded(std::string_view what, Function&& function) noexcept AGENTCORE_RUNS_HOST_CODE {
+    assert(core::holds_no_mutex());
     const RunningCall call(*this);
     try {
       std::forward<Function>(function)();
@@ -40,7 +43,7 @@ class AGENTCORE_INTERNAL_API HostCalls {
   }
 
   // Logs that the callback `what` threw `why`.
-  void report_throw(std::string_view what, std::string_view why) noexcept;
+  void report_throw(std::string_view what, std::string_view why) noexcept AGENTCORE_RUNS_HOST_CODE;
 
   // True while a guarded callback runs.
   bool is_calling() const noexcept { return depth_ != 0; }

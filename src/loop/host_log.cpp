@@ -1,11 +1,13 @@
 #include "loop/host_log.hpp"
 
+#include <cassert>
 #include <span>
 
 namespace agentcore::detail::loop {
 
 void HostLog::write(LogLevel level, std::string_view message,
                     std::initializer_list<LogField> fields) noexcept {
+  assert(core::holds_no_mutex());
   if (!sink_ || writing_ || state_.closed) return;
   writing_ = true;
   try {

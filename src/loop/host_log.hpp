@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/internal_api.hpp"
+#include "core/mutex.hpp"
 #include "loop/loop_state.hpp"
 
 #include <agentcore/log.hpp>
@@ -20,7 +21,8 @@ class AGENTCORE_INTERNAL_API HostLog {
 
   // Passes one record to the sink. No effect while the sink runs, after the engine was closed, and without a
   // sink. An exception of the sink is dropped.
-  void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) noexcept;
+  void write(LogLevel level, std::string_view message,
+             std::initializer_list<LogField> fields) noexcept AGENTCORE_RUNS_HOST_CODE;
 
   // The engine is closed: releases the sink, or leaves that to write() if the sink is running.
   void close();

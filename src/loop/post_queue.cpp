@@ -5,7 +5,7 @@
 namespace agentcore::detail::loop {
 
 bool PostQueue::push(std::function<void()> function) {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (closed_) return false;  // the parameter is destroyed after the lock is released
   pushed_.push_back(std::move(function));
   return true;
@@ -16,12 +16,12 @@ bool PostQueue::empty() const {
 }
 
 std::size_t PostQueue::size() const {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   return batch_.size() - next_ + pushed_.size();
 }
 
 std::size_t PostQueue::capacity() const {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   return batch_.capacity() + pushed_.capacity();
 }
 
@@ -36,7 +36,7 @@ void PostQueue::take_batch() noexcept {
   batch_.clear();
   next_ = 0;
   std::vector<std::function<void()>> oversized;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (batch_.capacity() > 64 && batch_.capacity() / 4 > pushed_.size()) oversized.swap(batch_);
   batch_.swap(pushed_);
 }
@@ -46,7 +46,7 @@ void PostQueue::close() {
   std::vector<std::function<void()>> dropped_batch;
   dropped_batch.swap(batch_);
   next_ = 0;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   closed_ = true;
   dropped_pushed.swap(pushed_);
 }  // the lock is released first, then the functions are destroyed

@@ -1,9 +1,10 @@
 // PostQueue: functions on their way to the loop thread.
 #pragma once
 
+#include "core/mutex.hpp"
+
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 namespace agentcore::detail::loop {
@@ -34,11 +35,11 @@ class PostQueue {
  private:
   void take_batch() noexcept;
 
-  mutable std::mutex mutex_;
-  std::vector<std::function<void()>> pushed_;  // guarded
-  bool closed_ = false;                        // guarded
-  std::vector<std::function<void()>> batch_;   // used by the loop thread only
-  std::size_t next_ = 0;                       // in batch_
+  mutable core::Mutex mutex_;
+  std::vector<std::function<void()>> pushed_ AGENTCORE_GUARDED_BY(mutex_);
+  bool closed_ AGENTCORE_GUARDED_BY(mutex_) = false;
+  std::vector<std::function<void()>> batch_;  // used by the loop thread only
+  std::size_t next_ = 0;                      // in batch_
 };
 
 }  // namespace agentcore::detail::loop

@@ -1,51 +1,83 @@
 #include "loop/waker.hpp"
 
+#include <cassert>
+#include <thread>
 #include <utility>
 
 namespace agentcore::detail::loop {
 
-// The host's function, with what is needed to end it safely while another thread may be calling it.
-struct Waker::Subscriber {
-  explicit Subscriber(std::function<void()> wake) : function(std::move(wake)) {}
+// The host's function. It is never called in parallel with itself, and no mutex is held while it runs: it may
+// take a lock of the host that another thread holds which has just notified. That thread does not wait; the
+// call that runs is repeated when it returns.
+class Waker::Subscriber {
+ public:
+  explicit Subscriber(std::function<void()> wake) : function_(std::move(wake)) {}
 
   // False when it threw.
-  bool call() noexcept;
+  bool call() noexcept AGENTCORE_RUNS_HOST_CODE;
+  // From its return on, the function does not run any more, unless this thread is in it.
   void end() noexcept;
-  bool called_by_this_thread() const noexcept { return caller.load() == std::this_thread::get_id(); }
 
-  std::mutex running;  // held during a call
-  std::function<void()> function;
-  std::atomic<std::thread::id> caller{};
-  std::atomic<bool> ended{false};
+ private:
+  bool begin() noexcept;
+  bool is_to_be_repeated() noexcept;
+
+  // Used by the thread that has set `running_`, and by the one that has set `ended_` and found no other.
+  std::function<void()> function_;
+  core::Mutex mutex_;
+  core::Condition returned_;
+  bool running_ AGENTCORE_GUARDED_BY(mutex_) = false;
+  bool again_ AGENTCORE_GUARDED_BY(mutex_) = false;  // another wake-up came while it ran
+  bool ended_ AGENTCORE_GUARDED_BY(mutex_) = false;
+  std::thread::id caller_ AGENTCORE_GUARDED_BY(mutex_);
 };
 
+// True if this thread is to call the function.
+bool Waker::Subscriber::begin() noexcept {
+  const core::Lock lock(mutex_);
+  again_ = running_;
+  if (ended_ || running_) return false;
+  running_ = true;
+  caller_ = std::this_thread::get_id();
+  return true;
+}
+
+bool Waker::Subscriber::is_to_be_repeated() noexcept {
+  const core::Lock lock(mutex_);
+  if (std::exchange(again_, false) && !ended_) return true;
+  running_ = false;
+  returned_.notify_all();
+  return false;
+}
+
 bool Waker::Subscriber::call() noexcept {
-  if (called_by_this_thread()) return true;  // the function called back in, against the rules
-  const std::lock_guard lock(running);
-  if (ended) return true;
-  bool returned = true;
-  caller = std::this_thread::get_id();
-  try {
-    function();
-  } catch (...) {
-    returned = false;
-  }
-  caller = std::thread::id();
-  return returned;
+  if (!begin()) return true;
+  bool threw = false;
+  do {
+    try {
+      function_();
+    } catch (...) {
+      threw = true;
+    }
+  } while (is_to_be_repeated());
+  return !threw;
 }
 
 void Waker::Subscriber::end() noexcept {
-  ended = true;
-  if (called_by_this_thread()) return;  // destroyed with the last reference, when the call returns
-  std::function<void()> dropped;
-  const std::lock_guard lock(running);
-  dropped.swap(function);
-}  // the lock is released first, then the function is destroyed
+  std::function<void()> dropped;  // destroyed after the lock
+  const core::Lock lock(mutex_);
+  ended_ = true;
+  // Within the function itself: it is destroyed with the last reference, when the call returns.
+  if (running_ && caller_ == std::this_thread::get_id()) return;
+  while (running_) returned_.wait(mutex_);
+  dropped.swap(function_);
+}
 
 // Not inline: http destroys Wakers, too, and core does not export WakeSignal, whose destructor this calls.
 Waker::~Waker() = default;
 
 void Waker::notify() noexcept {
+  assert(core::holds_no_mutex());
   if (!notified_.exchange(true, std::memory_order_seq_cst)) signal();
 }
 
@@ -53,7 +85,7 @@ void Waker::signal() noexcept {
   std::shared_ptr<Subscriber> subscriber;
   {
     // Under the lock, so that close() cannot release the descriptor's number for another use in between.
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     set_signal();
     subscriber = subscriber_;
   }
@@ -68,7 +100,7 @@ void Waker::set_signal() noexcept {
 
 void Waker::drain() noexcept {
   if (!level_) return;  // written by this thread only
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (std::exchange(written_, false)) signal_.clear();
 }
 
@@ -79,7 +111,7 @@ Subscription Waker::on_wake(std::function<void()> wake) {
   Subscription subscription([self = shared_from_this(), added] { self->end_subscription(added); });
   std::shared_ptr<Subscriber> replaced;
   {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     replaced = std::exchange(subscriber_, added);
   }
   if (replaced) replaced->end();
@@ -89,7 +121,7 @@ Subscription Waker::on_wake(std::function<void()> wake) {
 void Waker::end_subscription(const std::shared_ptr<Subscriber>& subscriber) noexcept {
   std::shared_ptr<Subscriber> removed;
   {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     if (subscriber_ == subscriber) removed = std::exchange(subscriber_, nullptr);
   }
   subscriber->end();
@@ -97,7 +129,7 @@ void Waker::end_subscription(const std::shared_ptr<Subscriber>& subscriber) noex
 
 int Waker::open(bool level) {
   if (closed_) return -1;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (signal_.is_open()) return signal_.descriptor();
   if (!signal_.open()) return -1;
   level_ = level;
@@ -123,7 +155,7 @@ void Waker::close() noexcept {
   notified_.exchange(true, std::memory_order_seq_cst);  // and never cleared again: notify() ends there
   std::shared_ptr<Subscriber> removed;
   {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     removed = std::exchange(subscriber_, nullptr);
     signal_.close();
   }

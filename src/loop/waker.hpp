@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/internal_api.hpp"
+#include "core/mutex.hpp"
 #include "platform/wake_signal.hpp"
 
 #include <agentcore/subscription.hpp>
@@ -9,8 +10,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 namespace agentcore::detail::loop {
 
@@ -33,11 +32,12 @@ class AGENTCORE_INTERNAL_API Waker : public std::enable_shared_from_this<Waker> 
   Waker& operator=(const Waker&) = delete;
 
   // Reports that there is work. @threadsafe
-  void notify() noexcept;
+  void notify() noexcept AGENTCORE_RUNS_HOST_CODE;
 
-  // `wake` runs on the notifying thread and never in parallel with itself; it holds no lock that any other
-  // call into agentcore takes. Once the subscription is reset, no call of it is running or will come: the
-  // reset waits for one that runs on another thread, so never reset while holding a lock that `wake` takes.
+  // `wake` runs on a notifying thread and never in parallel with itself; no mutex of ours is held meanwhile,
+  // and no other thread waits for it. Once the subscription is reset, no call of it is running or will come:
+  // the reset waits for one that runs on another thread, so never reset while holding a lock that `wake`
+  // takes.
   // @loop_thread
   Subscription on_wake(std::function<void()> wake);
 
@@ -56,11 +56,11 @@ class AGENTCORE_INTERNAL_API Waker : public std::enable_shared_from_this<Waker> 
   void close() noexcept;
 
  private:
-  struct Subscriber;
+  class Subscriber;
 
-  void signal() noexcept;
+  void signal() noexcept AGENTCORE_RUNS_HOST_CODE;
   void drain() noexcept;
-  void set_signal() noexcept;
+  void set_signal() noexcept AGENTCORE_REQUIRES(mutex_);
   void end_subscription(const std::shared_ptr<Subscriber>& subscriber) noexcept;
 
   std::atomic<bool> notified_{false};
@@ -68,11 +68,11 @@ class AGENTCORE_INTERNAL_API Waker : public std::enable_shared_from_this<Waker> 
   bool polling_ = false;  // used by the loop thread only
   bool closed_ = false;   // used by the loop thread only
 
-  std::mutex mutex_;  // guards the rest; never held while the host's function runs
-  platform::WakeSignal signal_;
-  bool level_ = false;
-  bool written_ = false;  // with level_: there is something to read
-  std::shared_ptr<Subscriber> subscriber_;
+  core::Mutex mutex_;
+  platform::WakeSignal signal_ AGENTCORE_GUARDED_BY(mutex_);
+  bool level_ = false;  // written by the loop thread under mutex_, which therefore reads it without
+  bool written_ AGENTCORE_GUARDED_BY(mutex_) = false;  // with level_: there is something to read
+  std::shared_ptr<Subscriber> subscriber_ AGENTCORE_GUARDED_BY(mutex_);
 };
 
 }  // namespace agentcore::detail::loop

@@ -13,13 +13,13 @@ void SteerBox::forget_if_unused(core::NodeId agent) noexcept {
 
 std::size_t SteerBox::count(core::NodeId agent) const noexcept {
   if (empty()) return 0;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
   return found == agents_.end() ? 0 : found->second.messages.size();
 }
 
 std::size_t SteerBox::count(const core::References& refers) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   std::size_t count = 0;
   for (const auto& [agent, waiting] : agents_)
     if (refers(agent)) count += 1 + waiting.messages.size();
@@ -28,33 +28,33 @@ std::size_t SteerBox::count(const core::References& refers) const noexcept {
 
 bool SteerBox::cuts(core::NodeId agent) const noexcept {
   if (empty()) return false;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
   return found != agents_.end() && found->second.cuts;
 }
 
 std::uint32_t SteerBox::reasks(core::NodeId agent) const noexcept {
   if (empty()) return 0;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
   return found == agents_.end() ? 0 : found->second.reasks;
 }
 
 std::vector<SteerEntry> SteerBox::waiting(core::NodeId agent) const {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
   return found == agents_.end() ? std::vector<SteerEntry>() : found->second.messages;
 }
 
 void SteerBox::count_reask(core::NodeId agent) {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   ++agents_[agent].reasks;
   publish();
 }
 
 SteerEntry SteerBox::take(core::NodeId agent) noexcept {
   if (empty()) return {};
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
   if (found == agents_.end() || found->second.messages.empty()) return {};
   Waiting& waiting = found->second;
@@ -67,7 +67,7 @@ SteerEntry SteerBox::take(core::NodeId agent) noexcept {
 
 std::vector<SteerEntry> SteerBox::take_all(core::NodeId agent) noexcept {
   if (empty()) return {};
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
   if (found == agents_.end()) return {};
   std::vector<SteerEntry> all = std::move(found->second.messages);
@@ -77,7 +77,7 @@ std::vector<SteerEntry> SteerBox::take_all(core::NodeId agent) noexcept {
 }
 
 void SteerBox::clear() noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   agents_.clear();
   publish();
 }

@@ -1,6 +1,7 @@
 // SteerBox: messages for running turns. They wait here for the next step of the turn, or for its end.
 #pragma once
 
+#include "core/mutex.hpp"
 #include "core/node.hpp"
 #include "core/references.hpp"
 
@@ -10,7 +11,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -45,7 +45,7 @@ class SteerBox {
   // nothing was added. @threadsafe
   template <typename Check>
   Added add(core::NodeId agent, SteerEntry message, std::size_t limit, Check&& check) {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     Waiting& waiting = agents_[agent];
     const Cleanup cleanup(*this, agent);
     if (waiting.messages.size() >= limit) return Added::full;
@@ -87,7 +87,7 @@ class SteerBox {
     std::uint32_t reasks = 0;
     bool cuts = false;
   };
-  // Forgets an agent for which nothing waits and nothing is counted.
+  // Forgets an agent for which nothing waits and nothing is counted. It lives and ends under the lock.
   class Cleanup {
    public:
     Cleanup(SteerBox& box, core::NodeId agent) noexcept : box_(box), agent_(agent) {}
@@ -100,11 +100,13 @@ class SteerBox {
     core::NodeId agent_;
   };
 
-  void publish() noexcept { size_.store(agents_.size(), std::memory_order_seq_cst); }
-  void forget_if_unused(core::NodeId agent) noexcept;
+  void publish() noexcept AGENTCORE_REQUIRES(mutex_) {
+    size_.store(agents_.size(), std::memory_order_seq_cst);
+  }
+  void forget_if_unused(core::NodeId agent) noexcept AGENTCORE_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::unordered_map<core::NodeId, Waiting> agents_;
+  mutable core::Mutex mutex_{core::LockRank::steers};
+  std::unordered_map<core::NodeId, Waiting> agents_ AGENTCORE_GUARDED_BY(mutex_);
   std::atomic<std::size_t> size_{0};
 };
 

@@ -6,11 +6,11 @@
 
 namespace agentcore::detail::net {
 
-// std::mutex::lock() throws only for a programming error (a deadlock of one thread with itself), so noexcept
+// core::Mutex::lock() throws only for a programming error (a deadlock of one thread with itself), so noexcept
 // is correct here: no function calls out while it holds the lock.
 
 bool SocketGuard::claim(int descriptor) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (shut_.load(std::memory_order_relaxed)) {
     ::shutdown(descriptor, SHUT_RDWR);
     return false;
@@ -22,12 +22,12 @@ bool SocketGuard::claim(int descriptor) noexcept {
 }
 
 void SocketGuard::release(int descriptor) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   std::replace(claimed_.begin(), claimed_.end(), descriptor, int{none});
 }
 
 bool SocketGuard::shut() noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (shut_.load(std::memory_order_relaxed)) return false;
   shut_.store(true, std::memory_order_release);
   for (const int descriptor : claimed_)

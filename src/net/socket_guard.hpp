@@ -1,9 +1,10 @@
 // SocketGuard: lets any thread shut down the sockets that one transfer holds, and never another socket.
 #pragma once
 
+#include "core/mutex.hpp"
+
 #include <array>
 #include <atomic>
-#include <mutex>
 
 namespace agentcore::detail::net {
 
@@ -45,7 +46,7 @@ class SocketGuard {
 
   // The claimed descriptor; -1: none. @loop_thread, the only writer, which therefore reads it without the
   // lock.
-  const std::array<int, 2>& claimed() const noexcept { return claimed_; }
+  const std::array<int, 2>& claimed() const noexcept AGENTCORE_UNCHECKED_LOCKS { return claimed_; }
 
   // Shuts down (both ways) the claimed descriptors, and all later ones. Makes two system calls at most. True
   // the first time; a second caller returns only after the first one's system calls. @threadsafe
@@ -55,8 +56,8 @@ class SocketGuard {
  private:
   static constexpr int none = -1;
 
-  std::mutex mutex_;
-  std::array<int, 2> claimed_{none, none};
+  core::Mutex mutex_;
+  std::array<int, 2> claimed_ AGENTCORE_GUARDED_BY(mutex_){none, none};
   std::atomic<bool> shut_{false};
 };
 

@@ -20,19 +20,19 @@ Error thrown(const char* what) noexcept {
 }  // namespace
 
 void Commit::try_again() noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   ++attempt_;
   begun_ = false;
   result_.reset();
 }
 
 std::uint64_t Commit::attempt() const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   return attempt_;
 }
 
 bool Commit::begin(std::uint64_t attempt) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   return attempt == attempt_ && !std::exchange(begun_, true);
 }
 
@@ -49,8 +49,8 @@ void Commit::run(std::uint64_t attempt) noexcept {
 
 void Commit::finish() noexcept {
   run(attempt());
-  std::unique_lock lock(mutex_);
-  ended_.wait(lock, [this] { return result_.has_value(); });
+  const core::Lock lock(mutex_);
+  while (!result_) ended_.wait(mutex_);
 }
 
 void Commit::drop(std::uint64_t attempt) noexcept {
@@ -63,12 +63,12 @@ void Commit::drop(std::uint64_t attempt) noexcept {
 }
 
 bool Commit::has_ended() const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   return result_.has_value();
 }
 
 void Commit::end(Result<void> result) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   result_.emplace(std::move(result));
   ended_.notify_all();
 }

@@ -1,12 +1,12 @@
 // Commit: the commit of one batch, on the loop thread or on a thread of an Executor.
 #pragma once
 
+#include "core/mutex.hpp"
+
 #include <agentcore/error.hpp>
 #include <agentcore/store.hpp>
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -32,8 +32,8 @@ class Commit {
   void drop(std::uint64_t attempt) noexcept;
 
   bool has_ended() const noexcept;
-  // Valid from then on, until try_again().
-  const Result<void>& result() const noexcept { return *result_; }
+  // Valid from then on, until try_again(). Without the lock: nothing is written in between.
+  const Result<void>& result() const noexcept AGENTCORE_UNCHECKED_LOCKS { return *result_; }
 
  private:
   bool begin(std::uint64_t attempt) noexcept;
@@ -42,11 +42,11 @@ class Commit {
   Store& store_;
   StoreBatch batch_;
   const StoreSync sync_;
-  mutable std::mutex mutex_;
-  std::condition_variable ended_;
-  std::uint64_t attempt_ = 1;
-  bool begun_ = false;
-  std::optional<Result<void>> result_;
+  mutable core::Mutex mutex_;
+  core::Condition ended_;
+  std::uint64_t attempt_ AGENTCORE_GUARDED_BY(mutex_) = 1;
+  bool begun_ AGENTCORE_GUARDED_BY(mutex_) = false;
+  std::optional<Result<void>> result_ AGENTCORE_GUARDED_BY(mutex_);
 };
 
 }  // namespace agentcore::detail::persist

@@ -1,10 +1,10 @@
 // MailNotes: which mailboxes got messages since the store was last written. Any thread adds, the loop takes.
 #pragma once
 
+#include "core/mutex.hpp"
 #include "core/node.hpp"
 
 #include <atomic>
-#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
@@ -21,7 +21,7 @@ class MailNotes {
   // @threadsafe
   bool add(core::NodeId agent) noexcept {
     if (!is_enabled()) return false;
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     const bool first = agents_.empty() && !lost_;
     if (!agents_.empty() && agents_.back() == agent) return false;
     try {
@@ -44,22 +44,22 @@ class MailNotes {
     bool lost = false;  // there may be others
   };
   Taken take() noexcept {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     is_due_.store(false, std::memory_order_relaxed);
     return {std::exchange(agents_, {}), std::exchange(lost_, false)};
   }
   bool is_due() const noexcept { return is_due_.load(std::memory_order_acquire); }
   bool empty() const noexcept {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     return agents_.empty() && !lost_;
   }
 
  private:
   std::atomic<bool> enabled_{false};
   std::atomic<bool> is_due_{false};
-  mutable std::mutex mutex_;
-  std::vector<core::NodeId> agents_;
-  bool lost_ = false;
+  mutable core::Mutex mutex_;
+  std::vector<core::NodeId> agents_ AGENTCORE_GUARDED_BY(mutex_);
+  bool lost_ AGENTCORE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace agentcore::detail::persist

@@ -1,7 +1,8 @@
 // ProcessGroup: a started program and all processes that it started; lets any thread signal them.
 #pragma once
 
-#include <mutex>
+#include "core/mutex.hpp"
+
 #include <optional>
 #include <string_view>
 
@@ -48,11 +49,11 @@ class ProcessGroup {
 
  private:
   void signal(int number) noexcept;
-  void send(int number) const noexcept;
+  void send(int number) const noexcept AGENTCORE_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  ProcessId leader_ = 0;
-  bool alive_ = false;  // not reaped yet
+  mutable core::Mutex mutex_;
+  ProcessId leader_ AGENTCORE_GUARDED_BY(mutex_) = 0;
+  bool alive_ AGENTCORE_GUARDED_BY(mutex_) = false;  // not reaped yet
 };
 
 }  // namespace agentcore::detail::platform

@@ -1,3 +1,4 @@
+#include "core/mutex.hpp"
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
 
@@ -5,9 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,10 +15,10 @@ namespace agentcore {
 
 // A job may run any code, also in its destructor, so it is neither run nor destroyed under the lock.
 struct ThreadPool::Impl {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<std::function<void()>> jobs;  // guarded
-  bool closed = false;                     // guarded
+  detail::core::Mutex mutex;
+  detail::core::Condition changed;
+  std::deque<std::function<void()>> jobs AGENTCORE_GUARDED_BY(mutex);
+  bool closed AGENTCORE_GUARDED_BY(mutex) = false;
   std::vector<std::thread> threads;
 
   void work() noexcept;
@@ -29,8 +28,8 @@ struct ThreadPool::Impl {
 
 // Waits for the next job; empty when the pool is closed.
 std::function<void()> ThreadPool::Impl::next() {
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [this] { return closed || !jobs.empty(); });
+  const detail::core::Lock lock(mutex);
+  while (!closed && jobs.empty()) changed.wait(mutex);
   if (closed) return nullptr;
   auto job = std::move(jobs.front());
   jobs.pop_front();
@@ -49,7 +48,7 @@ void ThreadPool::Impl::work() noexcept {
 void ThreadPool::Impl::close() noexcept {
   std::deque<std::function<void()>> dropped;
   {
-    const std::lock_guard lock(mutex);
+    const detail::core::Lock lock(mutex);
     closed = true;
     dropped.swap(jobs);
   }
@@ -84,7 +83,7 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::submit(std::function<void()> job) {
   detail::core::require_function(job != nullptr, "ThreadPool::submit: job");
   {
-    const std::lock_guard lock(impl_->mutex);
+    const detail::core::Lock lock(impl_->mutex);
     if (impl_->closed) return;  // the parameter is destroyed after the lock
     impl_->jobs.push_back(std::move(job));
   }
@@ -92,7 +91,7 @@ void ThreadPool::submit(std::function<void()> job) {
 }
 
 std::size_t ThreadPool::queued() const {
-  const std::lock_guard lock(impl_->mutex);
+  const detail::core::Lock lock(impl_->mutex);
   return impl_->jobs.size();
 }
 

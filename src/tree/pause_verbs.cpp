@@ -45,7 +45,7 @@ UnpauseResult PauseVerbs::unpause(core::NodeId id) {
 VerbResult PauseVerbs::change(Node& node, std::unique_ptr<ControlOp> op) {
   const bool pauses = op->verb == Verb::pause;
   {
-    const std::lock_guard lock(changing_);
+    const core::Lock lock(changing_);
     for (PackedState packed = node.load();;) {
       if (packed.generation() != core::generation_of(op->agent) || packed.is_free())
         return VerbResult::refused(Errc::agent_not_found);

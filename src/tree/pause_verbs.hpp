@@ -1,13 +1,13 @@
 // PauseVerbs: the first halves of pause and unpause. All @threadsafe.
 #pragma once
 
+#include "core/mutex.hpp"
 #include "tree/control_queue.hpp"
 #include "tree/tree_shared.hpp"
 
 #include <agentcore/pause.hpp>
 
 #include <memory>
-#include <mutex>
 
 namespace agentcore::detail::tree {
 
@@ -25,7 +25,7 @@ class PauseVerbs {
   VerbResult change(core::Node& node, std::unique_ptr<ControlOp> op);
 
   TreeShared& tree_;
-  std::mutex changing_;
+  core::Mutex changing_{core::LockRank::pauses};  // from the change of the bit to the push of its ControlOp
 };
 
 }  // namespace agentcore::detail::tree

@@ -213,7 +213,7 @@ Progress SettleWalk::resume_down(SettleJob& job, loop::PollBudget& budget) {
 // An agent that stopped because of the root: it gets a whole lease, and is idle. The end of a lease and a
 // stop() of this very agent exclude that by the mutex of the verbs. False: it is not to be resumed.
 bool SettleWalk::reopen(Node& node) noexcept {
-  const std::lock_guard lock(tree_.closing);
+  const core::Lock lock(tree_.closing);
   if (node.extends_below(Node::stays_stopped | Node::unusable)) return false;
   PackedState packed = node.load();
   std::optional<PackedState> idle;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -25,6 +26,24 @@ StopsBelow::StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options,
   report.caller = options.caller;
   report.reason = options.reason;
   joined_->on_settled = options.on_settled;
+}
+
+// The links between agents belong to the loop thread: other threads find the children by their parent.
+void StopsBelow::add_children(const core::Node& node) {
+  core::AgentTable& table = tree_.table;
+  if (tree_.engine->on_loop_thread()) {
+    for (const core::Node* child = table.first_child(node); child; child = table.next_sibling(*child))
+      add(child->id());
+    return;
+  }
+  for (std::uint32_t index = 1; index < table.slots(); ++index) {
+    const core::Node& child = table.slot(index);
+    const core::PackedState packed = child.load();
+    // Its parent is read once more by the look at its gates, which compares the generation afterwards.
+    if (!packed.is_free() && child.parent.load(std::memory_order_acquire) == &node &&
+        child.load().generation() == packed.generation())
+      add(core::make_id(index, packed.generation()));
+  }
 }
 
 void StopsBelow::add(core::NodeId child) {

@@ -19,8 +19,8 @@ class StopsBelow {
   // For the agent `id`, which goes on. Takes the completion out of `options`. Throws std::bad_alloc.
   StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options, std::optional<TimePoint> escalate_at);
 
-  // Throws std::bad_alloc.
-  void add(core::NodeId child);
+  // The children that the agent has now. Throws std::bad_alloc.
+  void add_children(const core::Node& node);
   // The operations, with ControlOp::took_effect to be set.
   auto begin() noexcept { return Iterator{ops_.begin()}; }
   auto end() noexcept { return Iterator{ops_.end()}; }
@@ -28,6 +28,8 @@ class StopsBelow {
   bool push_all() noexcept;
 
  private:
+  void add(core::NodeId child);
+
   using Ops = std::vector<std::unique_ptr<ControlOp>>;
   struct Iterator {
     Ops::iterator at;

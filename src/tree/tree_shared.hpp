@@ -4,6 +4,7 @@
 #include "core/agent_access.hpp"
 #include "core/agent_table.hpp"
 #include "core/gates.hpp"
+#include "core/mutex.hpp"
 #include "core/tree_lifetime.hpp"
 #include "loop/engine.hpp"
 #include "mailbox/message_pool.hpp"
@@ -20,7 +21,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,7 +63,8 @@ class TreeShared {
   std::shared_ptr<persist::Persistence> persistence;  // null: the tree has no store
   persist::MailNotes mail_notes;                      // of that, for senders
   std::atomic<bool> closed{false};                    // the AgentTree was destroyed; set once
-  std::mutex closing;                                 // of the verbs that close and open gates: see Verbs
+  // Of the verbs that close and open gates: see Verbs.
+  core::Mutex closing{core::LockRank::verbs};
 
   // Null: the tree has no store. @loop_thread
   persist::Recorder* recorder() const noexcept { return persistence ? persistence->recorder() : nullptr; }

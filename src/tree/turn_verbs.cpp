@@ -141,7 +141,7 @@ VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& opti
                                         std::unique_ptr<ControlOp> op) {
   op->cascade = true;
   {
-    const std::lock_guard lock(tree_.table.erasing());
+    const core::Lock lock(tree_.table.erasing());
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
     if (!view.open()) return VerbResult::no_effect(reason_of(view));
@@ -189,7 +189,7 @@ VerbResult TurnVerbs::release_queue(core::NodeId id) {
 }
 
 Errc TurnVerbs::release(Node& node, ControlOp& op) {
-  const std::lock_guard lock(tree_.table.erasing());
+  const core::Lock lock(tree_.table.erasing());
   for (PackedState packed = node.load();;) {
     if (packed.generation() != core::generation_of(op.agent) || packed.is_free())
       return Errc::agent_not_found;

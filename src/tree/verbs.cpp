@@ -46,16 +46,22 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   op->escalate_at = escalation_of(options.escalate_after);
   const bool wants_report = op->wants_report();
 
-  VerbResult result = locked([&] { return close_for_stop(*node, op, options.caller); });
+  Closed closed = locked_stop(*node, op, options.caller);
+  VerbResult& result = closed.result;
   if (result.took_effect()) {
     result.quiet = tree_.is_quiet(*node, true);
     result.calls_cut = cut(*node, options.cut);
   }
-  if (result.took_effect() || wants_report) tree_.waker->notify();
+  if (result.took_effect() || closed.wakes || wants_report) tree_.waker->notify();
   return result;
 }
 
-VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller) {
+Verbs::Closed Verbs::locked_stop(Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller) {
+  const core::Lock lock(tree_.closing);
+  return close_for_stop(node, op, caller);
+}
+
+Verbs::Closed Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller) {
   for (;;) {
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -72,9 +78,9 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
       op->cascade = true;
     const std::optional<PackedState> after = core::after_stop(view.own, op->cascade);
     if (!after || view.above != Gate::open) {
-      if (op->cause != StopCause::lease) keep_stopped(node, op->agent);
+      const bool wakes = op->cause != StopCause::lease && keep_stopped(node, op->agent);
       wait_for_other(op);
-      return VerbResult::no_effect(verb_reason_of(view.effective));
+      return {VerbResult::no_effect(verb_reason_of(view.effective)), wakes};
     }
     if (!node.replace(expected, *after)) continue;
     op->when = StopWhen::now;
@@ -84,12 +90,13 @@ VerbResult Verbs::close_for_stop(Node& node, std::unique_ptr<ControlOp>& op, std
 
 // A stop was called on an agent that is closed already, perhaps by a stop of an ancestor, of which a resume
 // is under way. So that the resume does not open the agent after this call, only a resume of its own does.
-void Verbs::keep_stopped(Node& node, core::NodeId id) noexcept {
-  const std::lock_guard lock(tree_.table.erasing());
-  if (node.load().generation() != core::generation_of(id)) return;
+// True: the loop is to be woken, for the store.
+bool Verbs::keep_stopped(Node& node, core::NodeId id) noexcept {
+  const core::InnerLock lock(tree_.table.erasing());
+  if (node.load().generation() != core::generation_of(id)) return false;
   node.extend_below(Node::stays_stopped, true);
   tree_.mail_notes.add_at_once(id);  // no event says it
-  if (tree_.mail_notes.is_enabled()) tree_.waker->notify();
+  return tree_.mail_notes.is_enabled();
 }
 
 // Adds a deferred stop or delete to what is pending: the strictest grade counts, for the agent and for its
@@ -131,19 +138,19 @@ std::size_t Verbs::cut(const Node& node, StopCut most) {
 std::unique_ptr<ControlOp> Verbs::harden(std::unique_ptr<ControlOp> op, std::uint64_t read) {
   Node* const node = tree_.reach(op->agent);
   const bool deletes = op->verb == Verb::terminate;
-  std::optional<VerbResult> result;
-  locked([&] {
-    if (read != withdrawals_) return;
+  VerbResult result;
+  {
+    const core::Lock lock(tree_.closing);
+    if (read != withdrawals_) return op;
     op->when = StopWhen::now;
-    if (node && op->took_effect) {
-      result = deletes ? close_for_delete(*node, op, {}) : close_for_stop(*node, op, {});
-    } else {
+    if (!node || !op->took_effect)
       wait_for_other(op);
-      result.emplace();
-    }
-  });
-  if (!result) return op;
-  if (result->took_effect()) static_cast<void>(cut(*node, StopCut::all));
+    else if (deletes)
+      result = close_for_delete(*node, op, {});
+    else
+      result = close_for_stop(*node, op, {}).result;
+  }
+  if (result.took_effect()) static_cast<void>(cut(*node, StopCut::all));
   tree_.waker->notify();
   return nullptr;
 }
@@ -153,13 +160,17 @@ VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
   const Agent keep = tree_.handle(id);  // as in stop()
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
-  VerbResult result;
+  Closed closed = VerbResult();
   try {
-    result = close_below(*node, id, options);
+    closed = close_below(*node, id, options);
   } catch (const std::bad_alloc&) {
     return VerbResult::refused(Errc::out_of_memory);
   }
-  if (!result.took_effect()) return result;
+  VerbResult& result = closed.result;
+  if (!result.took_effect()) {
+    if (closed.wakes) tree_.waker->notify();
+    return result;
+  }
   result.quiet = tree_.is_quiet(*node, true, false);
   if (options.when == StopWhen::now)
     result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
@@ -167,10 +178,10 @@ VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
   return result;
 }
 
-VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options) {
+Verbs::Closed Verbs::close_below(Node& node, core::NodeId id, StopOptions& options) {
   // Destroyed after the lock is released: it may hold code of the host.
   StopsBelow stops(tree_, id, options, escalation_of(options.escalate_after));
-  const std::lock_guard lock(tree_.closing);
+  const core::Lock lock(tree_.closing);
   const GateView above = look(node, id);
   if (!above.valid) return VerbResult::refused(Errc::agent_not_found);
   if (!options.caller.empty() && tree_.table.find(options.caller) != &node &&
@@ -178,60 +189,40 @@ VerbResult Verbs::close_below(Node& node, core::NodeId id, StopOptions& options)
     return VerbResult::refused(Errc::not_child_agent);
   if (!above.open()) return VerbResult::no_effect(verb_reason_of(above.effective));
   // All allocations come first.
-  for (const core::NodeId child : children_of(node)) stops.add(child);
-  bool any_pending = false;
+  stops.add_children(node);
+  bool any_pending = false, wakes = false;
   for (ControlOp& op : stops) {
     Node& child = tree_.table.slot(core::index_of(op.agent));
-    while (!close_child(child, op)) {
-    }
+    ChildStop closed;
+    do {
+      closed = close_child(child, op);
+    } while (closed == ChildStop::outdated);
+    wakes = wakes || closed == ChildStop::done_and_wakes;
     any_pending = any_pending || child.load().stop_grade() != Grade::none;
   }
   if (stops.push_all()) return VerbResult::done();
-  return VerbResult::no_effect(any_pending ? Errc::stop_pending : Errc::stopped);
+  return {VerbResult::no_effect(any_pending ? Errc::stop_pending : Errc::stopped), wakes};
 }
 
-// False: the packed state has changed meanwhile.
-bool Verbs::close_child(Node& child, ControlOp& op) noexcept {
+// `outdated`: the packed state has changed meanwhile.
+Verbs::ChildStop Verbs::close_child(Node& child, ControlOp& op) noexcept {
   const GateView view = look(child, op.agent);
   op.took_effect = view.valid && child.role.load(std::memory_order_relaxed) != AgentRole::user;
-  if (!op.took_effect) return true;
+  if (!op.took_effect) return ChildStop::done;
   PackedState expected = view.own;
   if (is_deferred(op, view)) {
     const Request requested = request(child, expected, op);
     op.took_effect = requested == Request::added;
     if (op.took_effect) note_effect(tree_, op);
-    return requested != Request::outdated;
+    return requested == Request::outdated ? ChildStop::outdated : ChildStop::done;
   }
   const std::optional<PackedState> after = core::after_stop(expected, true);
   op.took_effect = after.has_value();
-  if (!after) {
-    keep_stopped(child, op.agent);
-    return true;
-  }
+  if (!after) return keep_stopped(child, op.agent) ? ChildStop::done_and_wakes : ChildStop::done;
   op.when = StopWhen::now;
-  if (!child.replace(expected, *after)) return false;
+  if (!child.replace(expected, *after)) return ChildStop::outdated;
   note_effect(tree_, op);
-  return true;
-}
-
-// The links between agents belong to the loop thread: other threads find the children by their parent.
-std::vector<core::NodeId> Verbs::children_of(const Node& node) const {
-  std::vector<core::NodeId> found;
-  core::AgentTable& table = tree_.table;
-  if (tree_.engine->on_loop_thread()) {
-    for (const Node* child = table.first_child(node); child; child = table.next_sibling(*child))
-      found.push_back(child->id());
-    return found;
-  }
-  for (std::uint32_t index = 1; index < table.slots(); ++index) {
-    const Node& child = table.slot(index);
-    const PackedState packed = child.load();
-    // Its parent is read once more by the look at its gates, which compares the generation afterwards.
-    if (!packed.is_free() && child.parent.load(std::memory_order_acquire) == &node &&
-        child.load().generation() == packed.generation())
-      found.push_back(core::make_id(index, packed.generation()));
-  }
-  return found;
+  return ChildStop::done;
 }
 
 VerbResult Verbs::resume(core::NodeId id, const ResumeOptions& options, ResumedBy by) {
@@ -247,7 +238,7 @@ VerbResult Verbs::resume(core::NodeId id, const ResumeOptions& options, ResumedB
 }
 
 VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op, ResumedBy by) {
-  const std::lock_guard lock(tree_.closing);
+  const core::Lock lock(tree_.closing);
   for (;;) {
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -304,11 +295,13 @@ bool Verbs::stop_for(core::Lease& lease) noexcept {
     return false;
   }
   op->cause = StopCause::lease;
-  locked([&] {
-    lease.end([&] {
+  {
+    const core::Lock lock(tree_.closing);
+    if (lease.is_to_end()) {
       if (node) static_cast<void>(close_for_stop(*node, op, {}));
-    });
-  });
+      lease.set_ended();
+    }
+  }
   tree_.waker->notify();
   return true;
 }
@@ -328,7 +321,11 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
   op->escalate_at = escalation_of(options.escalate_after);
   const bool wants_report = op->wants_report();
 
-  VerbResult result = locked([&] { return close_for_delete(*node, op, options.caller); });
+  VerbResult result;
+  {
+    const core::Lock lock(tree_.closing);
+    result = close_for_delete(*node, op, options.caller);
+  }
   if (result.took_effect()) {
     result.quiet = tree_.is_quiet(*node, true);
     result.calls_cut = cut(*node, options.cut);
@@ -364,7 +361,7 @@ VerbResult Verbs::close_for_delete(Node& node, std::unique_ptr<ControlOp>& op, s
 }
 
 void Verbs::close_tree() noexcept {
-  const std::lock_guard lock(tree_.closing);
+  const core::Lock lock(tree_.closing);
   Node& root = tree_.table.root_sentinel();
   PackedState packed = root.load();
   std::optional<PackedState> after;

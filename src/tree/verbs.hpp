@@ -10,11 +10,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace agentcore::detail::tree {
 
@@ -51,35 +49,41 @@ class Verbs {
   void close_tree() noexcept;
 
  private:
-  template <typename Function>
-  auto locked(Function&& function) {
-    const std::lock_guard lock(tree_.closing);
-    return std::forward<Function>(function)();
-  }
+  // What a stop has done under the mutex.
+  struct Closed {
+    Closed(VerbResult done, bool must_wake = false) noexcept  // NOLINT(google-explicit-constructor)
+        : result(done), wakes(must_wake) {}
+    VerbResult result;
+    bool wakes;  // true: the loop is to be woken after the mutex is released, although nothing is queued
+  };
 
-  // These are called under the mutex. What is left of `op` the caller destroys after it: that may run code of
-  // the host.
-  VerbResult close_for_stop(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
-  void keep_stopped(core::Node& node, core::NodeId id) noexcept;
-  VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
+  // What is left of `op` the caller destroys after the mutex is released: that may run code of the host, and
+  // so may a wake-up.
+  Closed close_for_stop(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller)
+      AGENTCORE_REQUIRES(tree_.closing);
+  Closed locked_stop(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller);
+  bool keep_stopped(core::Node& node, core::NodeId id) noexcept AGENTCORE_REQUIRES(tree_.closing);
+  VerbResult close_for_delete(core::Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller)
+      AGENTCORE_REQUIRES(tree_.closing);
   // What became of a deferred stop or delete.
   enum class Request : std::uint8_t {
     added,        // it is pending
     nothing_new,  // what is pending includes it
     outdated,     // the packed state has changed: look once more
   };
-  Request request(core::Node& node, core::PackedState expected, const ControlOp& op) noexcept;
+  Request request(core::Node& node, core::PackedState expected, const ControlOp& op) noexcept
+      AGENTCORE_REQUIRES(tree_.closing);
   std::optional<VerbResult> defer(core::Node& node, core::PackedState expected,
-                                  std::unique_ptr<ControlOp>& op);
+                                  std::unique_ptr<ControlOp>& op) AGENTCORE_REQUIRES(tree_.closing);
   std::size_t cut(const core::Node& node, StopCut most);
 
   VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op, ResumedBy by);
   VerbResult stop_below(core::NodeId id, StopOptions&& options);
-  VerbResult close_below(core::Node& node, core::NodeId id, StopOptions& options);
-  bool close_child(core::Node& child, ControlOp& op) noexcept;
-  std::vector<core::NodeId> children_of(const core::Node& node) const;
-  VerbResult queue(std::unique_ptr<ControlOp>& op) noexcept;
-  void wait_for_other(std::unique_ptr<ControlOp>& op);
+  Closed close_below(core::Node& node, core::NodeId id, StopOptions& options);
+  enum class ChildStop : std::uint8_t { done, done_and_wakes, outdated };
+  ChildStop close_child(core::Node& child, ControlOp& op) noexcept AGENTCORE_REQUIRES(tree_.closing);
+  VerbResult queue(std::unique_ptr<ControlOp>& op) noexcept AGENTCORE_REQUIRES(tree_.closing);
+  void wait_for_other(std::unique_ptr<ControlOp>& op) AGENTCORE_REQUIRES(tree_.closing);
   // The time at which a deferred verb takes effect at the latest.
   std::optional<TimePoint> escalation_of(const std::optional<Duration>& after) const noexcept {
     return after ? std::optional(loop::later(tree_.engine->clock().now(), *after)) : std::nullopt;
@@ -88,7 +92,7 @@ class Verbs {
 
   TreeShared& tree_;
   turn::Operations& operations_;
-  std::uint64_t withdrawals_ = 0;  // of deferred stops; under the mutex
+  std::uint64_t withdrawals_ AGENTCORE_GUARDED_BY(tree_.closing) = 0;  // of deferred stops
 };
 
 }  // namespace agentcore::detail::tree

@@ -9,7 +9,7 @@
 namespace agentcore::detail::turn {
 
 void Acknowledgements::begin(core::NodeId agent, MessageId message, std::uint32_t call) {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   entries_[agent] = {message, call, {}};
 }
 
@@ -19,7 +19,7 @@ std::string Acknowledgements::kept(const AgentSpec& spec, core::NodeId agent, Me
   if (text.empty()) return text;
   std::size_t bytes = spec.partial_answers == PartialAnswers::keep ? text.size() : 0;
   {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     const auto entry = entries_.find(agent);
     if (entry != entries_.end() && entry->second.message == message && entry->second.call == delivered.call &&
         entry->second.bytes)
@@ -31,12 +31,12 @@ std::string Acknowledgements::kept(const AgentSpec& spec, core::NodeId agent, Me
 }
 
 void Acknowledgements::forget_deleted(const core::AgentTable& table) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   std::erase_if(entries_, [&](const auto& entry) { return !table.find(entry.first); });
 }
 
 std::size_t Acknowledgements::count(const core::References& refers) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(),
                                                 [&](const auto& entry) { return refers(entry.first); }));
 }

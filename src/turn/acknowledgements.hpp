@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/mutex.hpp"
 #include "core/references.hpp"
 
 #include <agentcore/agent_spec.hpp>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -31,7 +31,7 @@ class Acknowledgements {
   // entry of a later turn. Returns the answer of is_current(). @threadsafe
   template <typename IsCurrent>
   bool add(core::NodeId agent, const Acknowledgement& seen, IsCurrent&& is_current) noexcept {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     if (!is_current()) return false;
     const auto entry = entries_.find(agent);
     if (entry != entries_.end() && entry->second.message == seen.message && entry->second.call == seen.call)
@@ -60,8 +60,8 @@ class Acknowledgements {
     std::optional<std::size_t> bytes;  // empty: nothing was acknowledged
   };
 
-  mutable std::mutex mutex_;
-  std::unordered_map<core::NodeId, Entry> entries_;
+  mutable core::Mutex mutex_{core::LockRank::acknowledgements};
+  std::unordered_map<core::NodeId, Entry> entries_ AGENTCORE_GUARDED_BY(mutex_);
 };
 
 }  // namespace agentcore::detail::turn

@@ -14,7 +14,7 @@ bool CallClaims::may_act(const Entry& entry) noexcept {
 }
 
 CallVerdict CallClaims::end(CallKey key, std::unique_ptr<CallEnding>& ending) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end()) return {Errc::call_not_found};
   Entry& entry = found->second;
@@ -31,12 +31,12 @@ void CallClaims::add(CallKey key, const core::Node& node, std::optional<std::uin
   entry.node = &node;
   entry.agent = node.id();
   entry.epoch = epoch;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   entries_.merge(made);
 }
 
 void CallClaims::set_operation(CallKey key, core::OperationId operation, StopSource stop) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end() || found->second.over) return;
   found->second.operation = operation;
@@ -45,7 +45,7 @@ void CallClaims::set_operation(CallKey key, core::OperationId operation, StopSou
 
 bool CallClaims::claim(CallKey key) noexcept {
   StopSource unused{std::nostopstate};  // released after the lock
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end() || std::exchange(found->second.over, true)) return false;
   found->second.stop.swap(unused);
@@ -53,37 +53,37 @@ bool CallClaims::claim(CallKey key) noexcept {
 }
 
 bool CallClaims::is_over(CallKey key) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = entries_.find(key);
   return found == entries_.end() || found->second.over;
 }
 
 bool CallClaims::has_host_result(CallKey key) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = entries_.find(key);
   return found != entries_.end() && found->second.ending && found->second.ending->by_host;
 }
 
 std::unique_ptr<CallEnding> CallClaims::take(CallKey key) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = entries_.find(key);
   return found == entries_.end() ? nullptr : std::move(found->second.ending);
 }
 
 core::OperationId CallClaims::operation_of(CallKey key) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = entries_.find(key);
   return found == entries_.end() ? core::OperationId{} : found->second.operation;
 }
 
 void CallClaims::remove(CallKey key) noexcept {
   Entries::node_type removed;  // destroyed after the lock
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (const auto found = entries_.find(key); found != entries_.end()) removed = entries_.extract(found);
 }
 
 std::size_t CallClaims::count(const core::References& refers) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   std::size_t count = 0;
   for (const auto& [key, entry] : entries_) count += refers(entry.agent);
   return count;
@@ -92,7 +92,7 @@ std::size_t CallClaims::count(const core::References& refers) const noexcept {
 std::size_t CallClaims::remove_turn(core::NodeId agent) noexcept {
   Entries removed;  // destroyed after the lock
   {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     auto at = entries_.lower_bound(CallKey{agent, {}});
     while (at != entries_.end() && at->first.agent == agent) removed.insert(entries_.extract(at++));
   }

@@ -1,6 +1,7 @@
 // CallClaims: decides who ends a tool call or a background task: the loop, or a verb on any thread.
 #pragma once
 
+#include "core/mutex.hpp"
 #include "core/node.hpp"
 #include "core/operation_id.hpp"
 #include "core/references.hpp"
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -96,8 +96,8 @@ class CallClaims {
   static bool may_act(const Entry& entry) noexcept;
   using Entries = std::map<OwnedKey, Entry, Less>;
 
-  mutable std::mutex mutex_;
-  Entries entries_;
+  mutable core::Mutex mutex_;
+  Entries entries_ AGENTCORE_GUARDED_BY(mutex_);
 };
 
 }  // namespace agentcore::detail::turn

@@ -10,7 +10,7 @@ bool EndOrigins::end_turn(core::Node& node, core::PackedState from, core::Packed
                           const StopOrigin& origin) noexcept {
   if (!origin) return node.replace(from, to);
   // Held during the replacement: so find() sees the entry if the verb has taken effect, and only then.
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const bool added = add({node.id(), to.epoch(), Kind::turn, origin});
   if (node.replace(from, to)) return true;
   if (added) entries_.pop_back();
@@ -20,7 +20,7 @@ bool EndOrigins::end_turn(core::Node& node, core::PackedState from, core::Packed
 
 void EndOrigins::add_subtree(core::NodeId agent, std::uint32_t interrupt, const StopOrigin& origin) noexcept {
   if (!origin) return;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   add({agent, interrupt, Kind::subtree, origin});
 }
 
@@ -37,7 +37,7 @@ bool EndOrigins::add(Entry entry) noexcept {
 template <typename Matches>
 void EndOrigins::remove_if(Matches&& matches) noexcept {
   if (count_.load(std::memory_order_seq_cst) == 0) return;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   std::erase_if(entries_, matches);
   count_.store(entries_.size(), std::memory_order_seq_cst);
 }
@@ -50,7 +50,7 @@ void EndOrigins::remove(core::NodeId agent, std::uint32_t epoch) noexcept {
 
 void EndOrigins::set_read(std::uint32_t interrupt) noexcept {
   if (count_.load(std::memory_order_seq_cst) == 0) return;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   for (Entry& entry : entries_)
     if (entry.kind == Kind::subtree && entry.number == interrupt) entry.kind = Kind::read_subtree;
 }
@@ -61,14 +61,14 @@ void EndOrigins::remove_read() noexcept {
 
 StopOrigin EndOrigins::find(const core::Node& node) const noexcept {
   if (count_.load(std::memory_order_seq_cst) == 0) return {};
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const auto found = std::find_if(entries_.rbegin(), entries_.rend(),
                                   [&](const Entry& entry) { return covers(entry, node); });
   return found == entries_.rend() ? StopOrigin() : found->origin;
 }
 
 std::size_t EndOrigins::count(const core::References& refers) const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(),
                                                 [&](const Entry& entry) { return refers(entry.agent); }));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/mutex.hpp"
 #include "core/references.hpp"
 
 #include <agentcore/stop_origin.hpp>
@@ -9,7 +10,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 namespace agentcore::detail::turn {
@@ -49,13 +49,13 @@ class EndOrigins {
     Kind kind = Kind::turn;
     StopOrigin origin;
   };
-  bool add(Entry entry) noexcept;
+  bool add(Entry entry) noexcept AGENTCORE_REQUIRES(mutex_);
   template <typename Matches>
   void remove_if(Matches&& matches) noexcept;
   static bool covers(const Entry& entry, const core::Node& node) noexcept;
 
-  mutable std::mutex mutex_;
-  std::vector<Entry> entries_;         // oldest first
+  mutable core::Mutex mutex_{core::LockRank::end_origins};
+  std::vector<Entry> entries_ AGENTCORE_GUARDED_BY(mutex_);  // oldest first
   std::atomic<std::size_t> count_{0};  // of the entries: if 0, the mutex need not be taken
 };
 

@@ -74,7 +74,7 @@ struct Operations::Batch {
 OperationId Operations::open(core::Node& node, Operation::Kind kind, std::uint32_t epoch, std::uint64_t turn,
                              std::unique_ptr<OperationInfo> info) {
   StopSource source;  // allocates: not under the lock
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   std::uint32_t slot;
   if (free_.empty()) {
     slot = static_cast<std::uint32_t>(slots_.size());
@@ -115,7 +115,7 @@ void Operations::close(OperationId id) noexcept {
   assert(slots_[slot].node && slots_[slot].id == id);
   StopSource last{std::nostopstate};  // released after the lock
   std::unique_ptr<OperationInfo> info;
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   Operation& operation = slots_[slot];
   core::Node& node = *std::exchange(operation.node, nullptr);
   last.swap(operation.stop);
@@ -178,7 +178,7 @@ std::size_t Operations::cut_closed_below(const core::Node& root, bool with_subtr
 }
 
 StopSource Operations::model_call_of(const core::Node& node, std::uint32_t epoch) {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   for (std::uint32_t at = node.newest_operation.load(std::memory_order_acquire); at; at = slots_[at - 1].next)
     if (slots_[at - 1].kind == Operation::Kind::model_call && slots_[at - 1].epoch == epoch)
       return slots_[at - 1].stop;
@@ -186,7 +186,7 @@ StopSource Operations::model_call_of(const core::Node& node, std::uint32_t epoch
 }
 
 bool Operations::has_summary(const core::Node& node, std::uint32_t epoch) {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   for (std::uint32_t at = node.newest_operation.load(std::memory_order_acquire); at; at = slots_[at - 1].next)
     if (slots_[at - 1].kind == Operation::Kind::summary && slots_[at - 1].epoch == epoch) return true;
   return false;
@@ -194,7 +194,7 @@ bool Operations::has_summary(const core::Node& node, std::uint32_t epoch) {
 
 // Copies the newest operations of the agent itself, found by its list. True: the list has no others.
 bool Operations::copy_own(const core::Node& root, Batch& batch) {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   // Read under the lock: only a slot that is in use now can be in the list.
   std::uint32_t own = root.newest_operation.load(std::memory_order_acquire);
   for (; own && batch.count < batch.sources.size(); own = slots_[own - 1].next)
@@ -206,7 +206,7 @@ bool Operations::copy_own(const core::Node& root, Batch& batch) {
 // the lock. True: there are no more slots.
 bool Operations::copy_closed(const core::Node& root, bool with_subtree, std::size_t& next, std::size_t room,
                              Batch& batch) {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   const std::size_t end = std::min(slots_.size(), next + looks_per_lock);
   for (; next < end && batch.count < room; ++next) {
     const Operation& operation = slots_[next];

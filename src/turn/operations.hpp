@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/mutex.hpp"
 #include "core/operation_id.hpp"
 
 #include <agentcore/event.hpp>
@@ -15,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -142,10 +142,11 @@ class Operations {
   bool copy_closed(const core::Node& root, bool with_subtree, std::size_t& next, std::size_t room,
                    Batch& batch);
 
-  std::mutex mutex_;
+  // Guards `slots_` against other threads. The loop thread, which alone writes them, reads them without it.
+  core::Mutex mutex_;
   std::vector<Operation> slots_;
-  std::vector<std::uint32_t> free_;
-  std::uint64_t next_serial_ = 1;
+  std::vector<std::uint32_t> free_ AGENTCORE_GUARDED_BY(mutex_);
+  std::uint64_t next_serial_ AGENTCORE_GUARDED_BY(mutex_) = 1;
   std::atomic<std::size_t> open_{0};
   std::atomic<bool> left_{false};  // an operation with a closed gate may be untriggered
   bool refuses_outcomes_ = false;

@@ -7,21 +7,21 @@ namespace agentcore::detail::llm {
 StopToken AttemptStop::renew() {
   StopSource source;
   StopToken token = source.get_token();
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   source_.swap(source);
   return token;
 }
 
 void AttemptStop::drop() noexcept {
   StopSource none(std::nostopstate);
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   source_.swap(none);
 }
 
 void AttemptStop::request_stop() noexcept {
   StopSource running(std::nostopstate);
   {
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     running = source_;
   }
   running.request_stop();

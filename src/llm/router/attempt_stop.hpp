@@ -1,9 +1,9 @@
 // AttemptStop: the stop source of the running attempt, which other threads trigger.
 #pragma once
 
-#include <agentcore/llm_client.hpp>
+#include "core/mutex.hpp"
 
-#include <mutex>
+#include <agentcore/llm_client.hpp>
 
 namespace agentcore::detail::llm {
 
@@ -19,8 +19,8 @@ class AttemptStop {
   void request_stop() noexcept;
 
  private:
-  std::mutex mutex_;
-  StopSource source_{std::nostopstate};
+  core::Mutex mutex_;
+  StopSource source_ AGENTCORE_GUARDED_BY(mutex_){std::nostopstate};
 };
 
 }  // namespace agentcore::detail::llm

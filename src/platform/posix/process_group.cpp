@@ -12,13 +12,13 @@ namespace agentcore::detail::platform {
 static_assert(sizeof(pid_t) <= sizeof(ProcessId));
 
 void ProcessGroup::lead(ProcessId leader) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   leader_ = leader;
   alive_ = true;
 }
 
 bool ProcessGroup::alive() const noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   return alive_;
 }
 
@@ -31,7 +31,7 @@ void ProcessGroup::kill() noexcept {
 }
 
 void ProcessGroup::signal(int number) noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (alive_) send(number);
 }
 
@@ -42,7 +42,7 @@ void ProcessGroup::send(int number) const noexcept {
 }
 
 std::optional<ExitStatus> ProcessGroup::try_reap() noexcept {
-  const std::lock_guard lock(mutex_);
+  const core::Lock lock(mutex_);
   if (!alive_) return std::nullopt;
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(leader_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {

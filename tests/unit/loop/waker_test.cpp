@@ -5,6 +5,7 @@
 #include "support/drive/loop_fixture.hpp"
 
 #include <atomic>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -121,6 +122,27 @@ TEST_CASE("the reset of a subscription waits for the call that is running", "[lo
   subscription.reset();
   CHECK(returned);
   notifier.join();
+}
+
+TEST_CASE("on_wake may take a lock of the host that another thread holds while it wakes the loop",
+          "[loop][waker][threads][Q2]") {
+  const auto waker = std::make_shared<Waker>();
+  std::mutex host;
+  agentcore::test::Latch entered(1);
+  std::atomic<int> wakes = 0;
+  const auto subscription = waker->on_wake([&] {
+    if (++wakes == 1) entered.count_down();
+    const std::lock_guard lock(host);
+  });
+  std::unique_lock lock(host);
+  std::thread first([&] { waker->notify(); });
+  entered.wait();
+  waker->begin_poll();  // the loop is quicker than the function
+  waker->end_poll();
+  waker->notify();  // does not wait for the function, which waits for `host`
+  lock.unlock();
+  first.join();
+  CHECK(wakes == 2);  // the second wake-up is not lost
 }
 
 TEST_CASE("once a subscription is reset no call of it is running", "[loop][waker][threads]") {
