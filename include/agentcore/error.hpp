@@ -120,8 +120,9 @@ AGENTCORE_API std::string_view to_string(Errc code) noexcept;
 
 /// An error as a value.
 struct Error {
-  Errc code = Errc::none;    ///< the reason
-  std::string message = {};  ///< a text for people; never contains a secret
+  Errc code = Errc::none;  ///< the reason
+  /// A text for people. Never contains a secret; foreign text in it is in the form of display().
+  std::string message = {};
 };
 
 /// The result of a function that changes an agent and returns nothing: Agent::grant(), Agent::set_model() and

@@ -1,5 +1,6 @@
 // Events of tool calls, of background tasks, of questions and windows. What every event has in common: see
-// Event.
+// Event. Names, arguments and results have the bytes that the model or the tool has written: display() makes
+// them safe to show.
 #pragma once
 
 #include <agentcore/agent.hpp>

@@ -6,6 +6,7 @@
 #include "persist/json_fields.hpp"
 #include "persist/record_text.hpp"
 
+#include <agentcore/display.hpp>
 #include <agentcore/history.hpp>
 
 #include <cstddef>
@@ -105,7 +106,7 @@ DocumentAgent read_one(const json& object, std::size_t number, std::size_t specs
   try {
     return read_parts(object, number, specs, where);
   } catch (const json::exception& error) {
-    refuse_document(where, std::string("it cannot be read: ") + error.what());
+    refuse_document(where, std::string("it cannot be read: ") + display(error.what()));
   }
 }
 
@@ -219,9 +220,9 @@ Result<AgentDocument> read_document(std::string_view text, const DocumentLimits&
   } catch (CannotImport& problem) {
     return std::move(problem.error);
   } catch (const json::exception& error) {
-    return Error{
-        Errc::invalid_config,
-        std::string("the document of agents cannot be imported: it cannot be read: ") + error.what()};
+    return Error{Errc::invalid_config,
+                 std::string("the document of agents cannot be imported: it cannot be read: ") +
+                     display(error.what())};
   }
 }
 

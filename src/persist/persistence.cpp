@@ -3,6 +3,8 @@
 #include "loop/time.hpp"
 #include "persist/conversation_reader.hpp"
 
+#include <agentcore/display.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -293,7 +295,7 @@ Result<void> Persistence::load(core::Node& node) {
   } catch (const std::exception& error) {
     return Error{Errc::store_corrupt, "the conversation of agent '" +
                                           tree_.table.names().name_of(node, node.id()) +
-                                          "' in the store cannot be read: " + error.what()};
+                                          "' in the store cannot be read: " + display(error.what())};
   }
 }
 

@@ -5,6 +5,8 @@
 #include "persist/grant_record.hpp"
 #include "persist/record_kinds.hpp"
 
+#include <agentcore/display.hpp>
+
 #include <algorithm>
 #include <new>
 #include <unordered_set>
@@ -102,7 +104,7 @@ void StoredForest::add(const RecordKey& key, std::string_view body) {
     else
       add_grant(key, body);
   } catch (const nlohmann::json::exception& error) {
-    refuse_stored(name, key.owner, std::string("cannot be read: ") + error.what());
+    refuse_stored(name, key.owner, std::string("cannot be read: ") + display(error.what()));
   }
 }
 

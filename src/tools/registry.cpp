@@ -5,6 +5,8 @@
 #include "core/without_exceptions.hpp"
 #include "tools/contain.hpp"
 
+#include <agentcore/display.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <stdexcept>
@@ -90,7 +92,7 @@ Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
   return make_tool(std::move(spec),
                    [&impl, id = std::move(window_id)](const json& arguments, const ToolContext&) {
                      if (!impl.find_window(id))
-                       return ToolResult::failed("Window '" + id + "' does not exist");
+                       return ToolResult::failed("Window '" + display(id) + "' does not exist");
                      ToolResult result = ToolResult::done("closed");
                      result.close_source = true;  // follow_up() closes it
                      result.summary = arguments.value("summary", std::string());
@@ -143,13 +145,13 @@ Found ToolRegistry::Impl::find(std::string_view window_id, std::string_view acti
   const std::string id(window_id);
   if (id.empty() || id == detail::tools::plain_tools_id) {
     if (const Entry* entry = find_entry(plain, action)) return {*entry, {}};
-    return {{}, "Tool '" + action + "' does not exist"};
+    return {{}, "Tool '" + display(action) + "' does not exist"};
   }
   const OpenWindow* const open = find_window(id);
-  if (!open) return {{}, "Window '" + id + "' does not exist"};
+  if (!open) return {{}, "Window '" + display(id) + "' does not exist"};
   if (const Entry* entry = find_entry(open->actions, action)) return {*entry, {}};
   if (action == detail::tools::close_action) return {{}, "Window '" + id + "' cannot be closed"};
-  return {{}, "Action '" + action + "' does not exist on window '" + id + "'"};
+  return {{}, "Action '" + display(action) + "' does not exist on window '" + id + "'"};
 }
 
 bool ToolRegistry::Impl::is_taken(std::string_view native) const {

@@ -7,6 +7,8 @@
 #include "tree/options.hpp"
 #include "turn/stable_part.hpp"
 
+#include <agentcore/display.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -274,7 +276,7 @@ Result<std::vector<AgentDocuments::BoundSpec>> AgentDocuments::bind(const AgentD
       throw;
     } catch (const std::exception& error) {
       return Error{Errc::invalid_config, "the document of agents cannot be imported: spec " +
-                                             std::to_string(specs.size()) + ": " + error.what()};
+                                             std::to_string(specs.size()) + ": " + display(error.what())};
     }
     if (!options.roles) stored.spec.role = AgentRole::normal;
     BoundSpec& bound = specs.emplace_back();

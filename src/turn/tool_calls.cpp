@@ -9,6 +9,8 @@
 #include "turn/tool_port.hpp"
 #include "turn/turn_runner.hpp"
 
+#include <agentcore/display.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -125,7 +127,7 @@ std::string ToolCalls::look_up(Turn turn, PendingCall& call) {
   if (!why.empty()) return why;
   // From here on observers receive the arguments of the tool, not the text of the model.
   call.arguments = arguments.dump();
-  why = call.found.entry.schema->check(arguments);
+  why = display(call.found.entry.schema->check(arguments));
   const bool in_background = call.found.entry.tool->spec.mode == ToolMode::async && spec.background_tasks > 0;
   step.mode = in_background ? ToolMode::async : ToolMode::sync;
   return why;

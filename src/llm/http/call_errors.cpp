@@ -2,6 +2,8 @@
 
 #include "core/utf8.hpp"
 
+#include <agentcore/display.hpp>
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -202,12 +204,17 @@ ChatError CallErrors::too_large(int status, std::string_view what, std::size_t l
               status, false, from());
 }
 
+// Secrets are removed first: an escape within one would hide it from the redactor.
+std::string CallErrors::shown(std::string_view received) const {
+  return display(redact_(core::valid_utf8(received)));
+}
+
 // If a message is too long, the end of `message` is cut, not `tail`, which has the advice.
 ChatError CallErrors::make(Errc code, std::string_view message, int status, bool retryable,
                            std::string_view tail) const {
-  const std::string last = redact_(core::valid_utf8(tail));
+  const std::string last = shown(tail);
   const std::size_t room = message_characters - std::min(message_characters / 2, last.size());
-  const std::string text = redact_(core::valid_utf8(message));
+  const std::string text = shown(message);
   return {.code = code,
           .message = std::string(core::first_characters(text, room)) + last,
           .http_status = status,
@@ -229,7 +236,7 @@ std::string CallErrors::message_of(const ApiError& error) const {
 
 // Secrets are removed before the text is cut: half a key must not be visible either.
 std::string CallErrors::excerpt(std::string_view raw, std::size_t characters) const {
-  const std::string text = redact_(core::valid_utf8(raw.substr(0, excerpt_bytes)));
+  const std::string text = shown(raw.substr(0, excerpt_bytes));
   const std::string_view shown = core::first_characters(text, characters);
   return std::string(shown) + (shown.size() < text.size() ? "..." : "");
 }

@@ -14,8 +14,8 @@
 
 namespace agentcore::detail::llm {
 
-// Makes the errors of one client. Their messages are valid UTF-8, at most about a thousand characters long,
-// and without the client's secrets. `retryable` follows X19.
+// Makes the errors of one client. Their messages are safe to show (display()), at most about a thousand
+// characters long, and without the client's secrets. `retryable` follows X19.
 class CallErrors {
  public:
   // `place`: the address of the calls, as net::location_of() writes it; empty: not known.
@@ -52,6 +52,7 @@ class CallErrors {
                  std::string_view tail = {}) const;
   ChatError too_large(int status, std::string_view what, std::size_t limit, std::string_view option) const;
   std::string from(std::string_view advice = {}, std::string_view what = "the answer") const;
+  std::string shown(std::string_view received) const;
   std::string message_of(const ApiError& error) const;
   std::string excerpt(std::string_view raw, std::size_t characters) const;
 

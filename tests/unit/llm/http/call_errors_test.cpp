@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+#include <agentcore/display.hpp>
+
 #include <chrono>
 #include <string>
 
@@ -120,4 +122,34 @@ TEST_CASE("a key in the path of a URL is in no error", "[llm][O5]") {
   const CallErrors secret(redactor, "https://api.test:443/" + key + "/chat");
   CHECK(secret.not_json(200, "").message.find(key) == std::string::npos);
   CHECK(secret.status(500, "", nullptr, "", 0ms).message.find(key) == std::string::npos);
+}
+
+TEST_CASE("no error text can control a terminal or reorder what a person reads", "[llm][security]") {
+  const std::string nul(1, '\0');
+  const std::string foul = "\x1b]0;owned\a\xe2\x80\xae" + nul +
+                           "\r\xc2\x9b"
+                           "2J\xff";
+  const std::string safe = "\\u001b]0;owned\\u0007\\u202e\\u0000\\u000d\\u009b2J\xef\xbf\xbd";
+  ApiError error;
+  error.message = foul;
+  error.raw = foul;
+  error.provider = foul;
+  const std::string messages[] = {refused(400, foul),
+                                  refused(500, "", error, foul),
+                                  errors().status(502, foul, nullptr, foul, 0ms).message,
+                                  errors().api(200, error).message,
+                                  errors().not_json(200, foul).message,
+                                  errors().no_answer(200, foul).message,
+                                  errors().bad_chunk(200, foul).message,
+                                  errors().no_usable_item(200, foul).message,
+                                  errors().transfer({Errc::network_error, foul, 0}).message};
+  for (const std::string& message : messages) {
+    CAPTURE(message);
+    CHECK(message == display(message));
+    CHECK(message.find(safe) != std::string::npos);
+  }
+}
+
+TEST_CASE("an escape does not hide a secret from its removal", "[llm][secrets][security]") {
+  CHECK(errors().not_json(200, "\x1b" + key + "\x1b").message.find(key) == std::string::npos);
 }
