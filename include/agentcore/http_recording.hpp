@@ -88,9 +88,13 @@ class AGENTCORE_API HttpRecorder {
 /// Answers requests from a recording, for the clients that have it as HttpLlmOptions::replay.
 ///
 /// A request is answered by the first exchange, of those that its client has not used yet, with the same
-/// method, path and body; if there is none, by the first of them with the same method and path. If there is
-/// none either, the call fails with Errc::invalid_recording. Host and query are not compared. Time-outs and
-/// deadlines do not apply. A stop ends the call as it would end a call over the network.
+/// method, path and body. Bodies are the same if they are the same JSON, in any order of members; a
+/// "[removed]" in the recording is equal to any text. An exchange without a request body, as people write
+/// them, answers any request for its path that no other exchange answers. If no exchange answers, the call
+/// fails with Errc::invalid_recording; the message shows how the request differs from the next exchange with
+/// the same path. See Match for recordings whose requests change from run to run. Host and query are not
+/// compared. Time-outs and deadlines do not apply. A stop ends the call as it would end a call over the
+/// network.
 ///
 ///     auto replay = agentcore::HttpReplay::from_file("calls.jsonl");
 ///     if (!replay) return std::fprintf(stderr, "%s\n", replay.error().message.c_str()), 1;
@@ -109,24 +113,37 @@ class AGENTCORE_API HttpReplay {
     at_once       ///< One piece in each poll().
   };
 
+  /// Which exchanges answer a request.
+  enum class Match : unsigned char {
+    strict,  ///< Those with the same request: see the class.
+    loose    ///< If there is none: the first one for the path, whatever was asked. For requests with the time
+             ///< of day or with ids.
+  };
+
   /// Makes a replay of `exchanges`. Pieces are delivered with their recorded boundaries.
-  explicit HttpReplay(std::vector<HttpExchange> exchanges, Pace pace = Pace::at_once);
+  explicit HttpReplay(std::vector<HttpExchange> exchanges, Pace pace = Pace::at_once,
+                      Match match = Match::strict);
   /// Reads the text of a recording: one exchange per line; empty lines are ignored. Error:
   /// Errc::invalid_recording, whose message specifies the line, counted from 1.
   static Result<std::shared_ptr<const HttpReplay>> from_text(std::string_view lines,
-                                                             Pace pace = Pace::at_once);
+                                                             Pace pace = Pace::at_once,
+                                                             Match match = Match::strict);
   /// Reads a recording from a file. Error: Errc::invalid_recording, also if the file cannot be read.
   static Result<std::shared_ptr<const HttpReplay>> from_file(const std::string& path,
-                                                             Pace pace = Pace::at_once);
+                                                             Pace pace = Pace::at_once,
+                                                             Match match = Match::strict);
 
   /// Returns the exchanges of the recording.
   const std::vector<HttpExchange>& exchanges() const noexcept { return exchanges_; }
   /// Returns when the pieces of an answer are delivered.
   Pace pace() const noexcept { return pace_; }
+  /// Returns which exchanges answer a request.
+  Match match() const noexcept { return match_; }
 
  private:
   std::vector<HttpExchange> exchanges_;
   Pace pace_;
+  Match match_;
 };
 
 }  // namespace agentcore

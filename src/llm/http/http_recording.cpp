@@ -42,11 +42,12 @@ Result<std::shared_ptr<HttpRecorder>> HttpRecorder::to_file(const std::string& p
   });
 }
 
-HttpReplay::HttpReplay(std::vector<HttpExchange> exchanges, Pace pace)
-    : exchanges_(std::move(exchanges)), pace_(pace) {
+HttpReplay::HttpReplay(std::vector<HttpExchange> exchanges, Pace pace, Match match)
+    : exchanges_(std::move(exchanges)), pace_(pace), match_(match) {
 }
 
-Result<std::shared_ptr<const HttpReplay>> HttpReplay::from_text(std::string_view lines, Pace pace) {
+Result<std::shared_ptr<const HttpReplay>> HttpReplay::from_text(std::string_view lines, Pace pace,
+                                                                Match match) {
   std::vector<HttpExchange> exchanges;
   for (std::size_t number = 1; !lines.empty(); ++number) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
@@ -58,16 +59,17 @@ Result<std::shared_ptr<const HttpReplay>> HttpReplay::from_text(std::string_view
                    "line " + std::to_string(number) + ": " + exchange.error().message};
     exchanges.push_back(std::move(*exchange));
   }
-  return std::make_shared<const HttpReplay>(std::move(exchanges), pace);
+  return std::make_shared<const HttpReplay>(std::move(exchanges), pace, match);
 }
 
-Result<std::shared_ptr<const HttpReplay>> HttpReplay::from_file(const std::string& path, Pace pace) {
+Result<std::shared_ptr<const HttpReplay>> HttpReplay::from_file(const std::string& path, Pace pace,
+                                                                Match match) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) return cannot("open", path, errno);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file.bad()) return cannot("read", path, errno);
-  return from_text(text, pace);
+  return from_text(text, pace, match);
 }
 
 }  // namespace agentcore

@@ -1,9 +1,11 @@
 #include "llm/http/replay_transport.hpp"
 
 #include "core/wipe.hpp"
+#include "llm/http/request_match.hpp"
 #include "loop/time.hpp"
 #include "net/call_handle.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +43,16 @@ net::HttpEnd no_exchange(std::string_view url) {
           0};
 }
 
+// `next`: the exchange that the recording expects.
+net::HttpEnd other_request(const HttpExchange& next, const net::HttpRequest& request) {
+  return {Errc::invalid_recording,
+          "The recording has no exchange left with this request for POST " +
+              std::string(path_of(request.url)) + ". The next one differs in " +
+              difference_of(next.request_body, request.body) +
+              ". Record the exchange again, or use HttpReplay::Match::loose.",
+          0};
+}
+
 }  // namespace
 
 // An answer that is being replayed.
@@ -48,7 +60,7 @@ struct ReplayTransport::Playing {
   std::shared_ptr<net::CallHandle> handle;
   std::unique_ptr<net::HttpHandler> handler;
   const HttpExchange* exchange;  // null: none matches
-  std::string url;
+  net::HttpEnd refusal;          // if none matches
   TimePoint begin;
   std::size_t limit;  // of the answer's bytes
   std::size_t received = 0;
@@ -86,25 +98,34 @@ void ReplayTransport::start(net::HttpRequest request, std::shared_ptr<net::CallH
   if (engine_.closed()) return;
   for (std::string& header : request.headers) core::wipe(header);  // one of them holds the key
   const net::CallHandle* const key = handle.get();
+  net::HttpEnd refusal;
+  const HttpExchange* const exchange = find(request, refusal);
   auto playing =
-      std::make_unique<Playing>(Playing{std::move(handle), std::move(handler), find(request),
-                                        std::move(request.url), engine_.now(), request.max_response_bytes});
+      std::make_unique<Playing>(Playing{std::move(handle), std::move(handler), exchange, std::move(refusal),
+                                        engine_.now(), request.max_response_bytes});
   plan(*open_.emplace(key, std::move(playing)).first->second);
 }
 
-// The first exchange with the same path and body, else the first with the same path.
-const HttpExchange* ReplayTransport::find(const net::HttpRequest& request) {
+// The first exchange with the same path and request, else the first with the same path that may answer any
+// request. If there is none, `refusal` says why.
+const HttpExchange* ReplayTransport::find(const net::HttpRequest& request, net::HttpEnd& refusal) {
   const auto& all = replay_->exchanges();
-  std::size_t best = all.size();
+  const bool is_loose = replay_->match() == HttpReplay::Match::loose;
+  std::size_t best = all.size(), next = all.size();
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (used_[i] || all[i].method != method || path_of(all[i].url) != path_of(request.url)) continue;
-    const bool same_body = all[i].request_body == request.body;
-    if (same_body || best == all.size()) best = i;
-    if (same_body) break;
+    next = std::min(next, i);
+    const std::string& body = all[i].request_body;
+    const bool is_same = !body.empty() && asks_the_same(body, request.body);
+    if (is_same || ((is_loose || body.empty()) && best == all.size())) best = i;
+    if (is_same) break;
   }
-  if (best == all.size()) return nullptr;
-  used_[best] = true;
-  return &all[best];
+  if (best != all.size()) {
+    used_[best] = true;
+    return &all[best];
+  }
+  refusal = next == all.size() ? no_exchange(request.url) : other_request(all[next], request);
+  return nullptr;
 }
 
 // Starts the timer of the next piece, or of the end. A timer that is already due fires in the next poll.
@@ -122,7 +143,7 @@ void ReplayTransport::step(const net::CallHandle* handle) {
   Playing& playing = *open_.at(handle);
   playing.timer = 0;
   if (playing.handle->is_cut()) return end(handle, {Errc::cancelled, stopped_message, 0});
-  if (playing.exchange == nullptr) return end(handle, no_exchange(playing.url));
+  if (playing.exchange == nullptr) return end(handle, std::move(playing.refusal));
   const HttpExchange& exchange = *playing.exchange;
   if (exchange.status != 0 && !std::exchange(playing.has_head, true) && !deliver_head(playing)) return;
   if (playing.pieces == exchange.body.size())

@@ -40,7 +40,7 @@ class ReplayTransport final : public net::Transport, public loop::Source {
  private:
   struct Playing;
 
-  const HttpExchange* find(const net::HttpRequest& request);
+  const HttpExchange* find(const net::HttpRequest& request, net::HttpEnd& refusal);
   void plan(Playing& playing);
   void step(const net::CallHandle* handle);
   template <typename Deliver>

@@ -15,6 +15,7 @@ using namespace agentcore::test;
 
 namespace {
 
+using Match = HttpReplay::Match;
 using Pace = HttpReplay::Pace;
 using std::chrono::seconds;
 
@@ -40,10 +41,11 @@ HttpExchange saying(std::string_view text) {
 }
 
 struct ReplayFixture {
-  explicit ReplayFixture(std::vector<HttpExchange> exchanges, Pace pace = Pace::at_once) {
+  explicit ReplayFixture(std::vector<HttpExchange> exchanges, Pace pace = Pace::at_once,
+                         Match match = Match::strict) {
     options.base_url = "http://localhost:1/v1";
     options.model = "m";
-    options.replay = std::make_shared<HttpReplay>(std::move(exchanges), pace);
+    options.replay = std::make_shared<HttpReplay>(std::move(exchanges), pace, match);
   }
   void chat(std::string agent_id, ChatRecord& record, std::function<void()> then = {}) {
     if (!llm) llm = std::make_unique<HttpLlmClient>(*runtime, options);
@@ -89,27 +91,63 @@ TEST_CASE("a replay as recorded keeps the times", "[llm][recording]") {
   CHECK(f.heard.completed());
 }
 
-TEST_CASE("a request gets the best matching exchange and each exchange is used once", "[llm][recording]") {
+// What a client sends for `question`.
+static std::string body_for(const std::string& system_prompt, const std::string& question) {
+  RecorderLines lines;
+  ReplayFixture recorded({saying("x")});
+  recorded.options.recorder = lines.recorder();
+  recorded.llm = std::make_unique<HttpLlmClient>(*recorded.runtime, recorded.options);
+  ChatRequest request;
+  request.messages = {ChatMessage::system(system_prompt), ChatMessage::user(question)};
+  recorded.llm->chat(std::move(request), {}, recorded.heard.sink());
+  REQUIRE(recorded.runtime->run_until_idle());
+  return lines.exchanges().at(0).request_body;
+}
+
+static HttpExchange answering(std::string body, std::string_view text) {
+  HttpExchange exchange = saying(text);
+  exchange.request_body = std::move(body);
+  return exchange;
+}
+
+// The answers to the same question, asked several times; the name of the error where there is none.
+static std::vector<std::string> answers_of(std::vector<HttpExchange> exchanges, Match match, int times) {
+  ReplayFixture f(std::move(exchanges), Pace::at_once, match);
+  f.llm = std::make_unique<HttpLlmClient>(*f.runtime, f.options);
+  std::vector<std::string> answers;
+  for (int i = 0; i < times; ++i) {
+    ChatRecord record;
+    ChatRequest request;
+    request.messages = {ChatMessage::system("Be brief."), ChatMessage::user("question")};
+    f.llm->chat(std::move(request), {}, record.sink());
+    REQUIRE(f.runtime->run_until_idle());
+    answers.push_back(record.completed() ? record.text() : record.error().message);
+  }
+  return answers;
+}
+
+TEST_CASE("a request gets the exchange with the same request and each exchange is used once",
+          "[llm][recording]") {
   HttpExchange elsewhere = saying("elsewhere");
   elsewhere.url = "https://h/v1/other";
-  HttpExchange exact = saying("exact");
-  {
-    RecorderLines lines;
-    ReplayFixture recorded({saying("x")});
-    recorded.options.recorder = lines.recorder();
-    recorded.chat("a", recorded.heard);
-    REQUIRE(recorded.runtime->run_until_idle());
-    exact.request_body = lines.exchanges().at(0).request_body;
-  }
-  ReplayFixture f({elsewhere, saying("first"), exact, saying("second")});
-  std::vector<std::string> answers;
-  for (int i = 0; i < 4; ++i) {
-    ChatRecord record;
-    f.chat("a", record);
-    REQUIRE(f.runtime->run_until_idle());
-    answers.push_back(record.completed() ? record.text() : std::string(to_string(record.error().code)));
-  }
-  CHECK(answers == std::vector<std::string>{"exact", "first", "second", "invalid_recording"});
+  const std::string same = body_for("Be brief.", "question");
+  const std::vector<std::string> answers = answers_of(
+      {elsewhere, saying("any"), answering(same, "first"), answering(same, "second")}, Match::strict, 4);
+  CHECK(answers[0] == "first");
+  CHECK(answers[1] == "second");
+  CHECK(answers[2] == "any");  // one that was recorded without its request
+  CHECK(answers[3].find("no exchange left for POST /v1/chat/completions") != std::string::npos);
+}
+
+TEST_CASE("another question than the recorded one fails and shows the difference", "[llm][recording]") {
+  const HttpExchange other = answering(body_for("Be long.", "question"), "a lie");
+  CHECK(answers_of({other}, Match::strict, 1).front() ==
+        "The recording has no exchange left with this request for POST /v1/chat/completions. The next one "
+        "differs in messages[0].content: recorded \"Be long.\", asked \"Be brief.\". Record the exchange "
+        "again, or use HttpReplay::Match::loose.");
+  CHECK(answers_of({other}, Match::loose, 1).front() == "a lie");
+  const HttpExchange same = answering(body_for("Be brief.", "question"), "the answer");
+  CHECK(answers_of({other, same}, Match::loose, 2) == std::vector<std::string>{"the answer", "a lie"});
 }
 
 TEST_CASE("a request without a match fails with its path", "[llm][recording]") {
