@@ -238,8 +238,9 @@ struct ResponseFormat {
   std::string schema = {};
   bool strict = true;  ///< True: the provider must guarantee the schema, if it supports that.
   /// For AgentSpec::response_format; never sent. True: an answer without tool calls completes the turn only
-  /// if its text is JSON that matches `schema`, or for Kind::json_object, a JSON object. The text is checked
-  /// as it is: a Markdown code fence is not removed. If the check fails, the model is asked again, at most
+  /// if its text is JSON that matches `schema`, or for Kind::json_object, a JSON object. The text may be in a
+  /// Markdown code fence, with nothing before or after the fence; TurnResult::text has the JSON alone. If the
+  /// check fails, the model is asked again, at most
   /// AgentSpec::max_repairs times in a turn; then the turn fails with Errc::invalid_answer. JSON that is
   /// nested deeper than 64 levels fails the check. False: any text completes the turn. Ignored for
   /// Kind::text.

@@ -53,9 +53,10 @@ struct TurnResult {
   TurnOutcome outcome = TurnOutcome::completed;
   /// The answer in words. If an answer of the model completed the turn and AgentSpec::response_format is
   /// validated, it matches that format; the text of ToolResult::end_turn or of Agent::simulate() is not
-  /// checked. Empty if the turn was aborted, interrupted or stopped, or was ended by its deadline. If it
-  /// failed for another reason: the words of the last answer, if there was one, and the model was not asked
-  /// again because of it (ModelCallEnded). For `invalid_answer`: the text that does not match.
+  /// checked. A Markdown code fence around the JSON is not in it: the message of the conversation and the
+  /// deltas have that. Empty if the turn was aborted, interrupted or stopped, or was ended by its deadline.
+  /// If it failed for another reason: the words of the last answer, if there was one, and the model was not
+  /// asked again because of it (ModelCallEnded). For `invalid_answer`: the text that does not match.
   std::string text = {};
   /// The part of the answer that is kept in the history, although the turn did not complete
   /// (AgentSpec::partial_answers). Empty: none is kept.

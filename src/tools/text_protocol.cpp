@@ -1,7 +1,9 @@
 #include "tools/text_protocol.hpp"
 
+#include "core/fence.hpp"
 #include "core/json_depth.hpp"
 #include "tools/arguments.hpp"
+#include "tools/block_filter.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -118,10 +120,13 @@ bool is_of_function_calls(const json& block) {
 // Reads the block whose content begins at the front of `rest`, and removes that block from `rest`. Clears
 // `more` unless the blocks behind this one are to be read, too. Returns why the block cannot be read, or "".
 std::string read_next(std::string_view& rest, int turn, std::vector<ActionCall>& all, bool& more) {
-  const auto end = rest.find(block_end);
-  if (end == rest.npos) return "it has no end";
-  const std::string_view text = rest.substr(0, end);
-  rest.remove_prefix(end + block_end.size());
+  BlockEnd scan;
+  const std::size_t end = scan.feed(rest);
+  if (end == BlockEnd::not_yet)
+    return scan.in_string() && rest.find(block_end) != rest.npos ? "a string in it has no end"
+                                                                 : "it has no end";
+  const std::string_view text = core::without_fence(rest.substr(0, end - block_end.size()));
+  rest.remove_prefix(end);
   if (core::json_depth(text) > max_json_depth + levels_around_params)
     return "it is nested deeper than " + std::to_string(max_json_depth) + " levels";
   const json block = json::parse(text, nullptr, false);

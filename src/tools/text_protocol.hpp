@@ -27,7 +27,8 @@ struct ParsedAnswer {
 };
 
 // Reads the first <tool_call> block of an answer, which may span several lines. It holds one JSON object:
-// with `calls`, an array (J2), or itself a single call (J6); or an array of calls. A call needs a `window_id`
+// with `calls`, an array (J2), or itself a single call (J6); or an array of calls; in a Markdown code fence
+// or not. The block ends with the first </tool_call> outside of the strings in it. A call needs a `window_id`
 // and an `action_id` that are not blank (J3, J4); `params` that are not an object are ignored.
 //
 // A call may also have the form that many models were trained on: a `name`, and `arguments`, an object or the

@@ -1,7 +1,10 @@
 #include "turn/answer_check.hpp"
 
 #include "core/blank.hpp"
+#include "core/fence.hpp"
 #include "core/json_depth.hpp"
+
+#include <agentcore/display.hpp>
 
 #include <algorithm>
 
@@ -11,16 +14,16 @@ namespace agentcore::detail::turn {
 namespace {
 
 // True if a line of the text begins with the fence of a Markdown code block. No line of valid JSON does.
-bool has_fence(const std::string& text) {
-  for (std::size_t at = text.find("```"); at != std::string::npos; at = text.find("```", at + 3)) {
-    const std::size_t before = at == 0 ? std::string::npos : text.find_last_not_of(" \t", at - 1);
-    if (before == std::string::npos || text[before] == '\n') return true;
+bool has_fence(std::string_view text) {
+  for (std::size_t at = text.find("```"); at != text.npos; at = text.find("```", at + 3)) {
+    const std::size_t before = at == 0 ? text.npos : text.find_last_not_of(" \t", at - 1);
+    if (before == text.npos || text[before] == '\n') return true;
   }
   return false;
 }
 
 // The reason why the text is no JSON; "" if it is, then `value` holds it.
-std::string parse_answer(const std::string& text, nlohmann::json& value) {
+std::string parse_answer(std::string_view text, nlohmann::json& value) {
   if (core::is_blank(text)) return "the answer is empty";
   if (core::json_depth(text) > core::max_json_depth)
     return "the answer is nested deeper than " + std::to_string(core::max_json_depth) + " levels";
@@ -39,10 +42,10 @@ std::string parse_answer(const std::string& text, nlohmann::json& value) {
 
 }  // namespace
 
-std::string AnswerCheck::problem_of(const std::string& text) const {
+std::string AnswerCheck::problem_of(std::string_view text) const {
   nlohmann::json value;
-  if (std::string problem = parse_answer(text, value); !problem.empty()) return problem;
-  if (schema_) return schema_->check(value, "answer");
+  if (std::string problem = parse_answer(core::without_fence(text), value); !problem.empty()) return problem;
+  if (schema_) return display(schema_->check(value, "answer"));
   return value.is_object() ? std::string() : "the answer is not a JSON object";
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace agentcore::detail::turn {
@@ -23,8 +24,9 @@ class AnswerCheck {
       : schema_(std::move(schema)) {}
 
   // Empty if the text is valid, else the first reason why not, worded for the model, at most about 1000
-  // bytes: "answer.age is required". Any text is accepted. Throws only when out of memory.
-  std::string problem_of(const std::string& text) const;
+  // bytes: "answer.age is required". Any text is accepted; one in a Markdown code fence counts as what is in
+  // the fence. Throws only when out of memory.
+  std::string problem_of(std::string_view text) const;
   // The message to a model whose answer was refused for that reason.
   std::string correction(const std::string& problem) const;
 

@@ -1,10 +1,12 @@
 #include "turn/turn_ends.hpp"
 
+#include "core/fence.hpp"
 #include "turn/compactor.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/tool_calls.hpp"
 #include "turn/usage_accounting.hpp"
 
+#include <cstddef>
 #include <new>
 #include <optional>
 #include <string>
@@ -20,6 +22,14 @@ void set_message(ChatError& error, std::string_view text) noexcept {
   } catch (const std::bad_alloc&) {
     error.message.clear();
   }
+}
+
+// Leaves the JSON of a checked answer, without its code fence. Allocates nothing.
+void leave_json(std::string& answer) noexcept {
+  const std::string_view json = core::without_fence(answer);
+  const auto before = static_cast<std::size_t>(json.data() - answer.data());
+  answer.resize(before + json.size());
+  answer.erase(0, before);
 }
 
 // Why a turn ended early, for its result. The wording is fixed by requirements I4 and I10.
@@ -77,6 +87,8 @@ Next TurnEnds::complete(Turn turn) {
   active.result->finish_reason = active.answer.finish_reason;
   if (!active.simulated)
     turn.data().conversation.answer(active.result->text, std::move(active.answer.reasoning));
+  if (turn.data().answer_check && !active.simulated && !active.tool_ends_turn)
+    leave_json(active.result->text);
   emit_end(turn, *take_out(turn));
   if (!turn.is_open()) return Next::ended;
   environment_.hub.emit_state(turn.node(), AgentState::idle);

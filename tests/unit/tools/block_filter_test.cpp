@@ -33,6 +33,18 @@ TEST_CASE("a tool call block is removed from the deltas wherever the pieces end"
   CHECK(words + filter.finish() == "a</tool_call>b");
 }
 
+TEST_CASE("an end tag in a string of a block does not end the block", "[tools][X30]") {
+  const std::string answer = R"(a<tool_call>{"t":"x</tool_call>\"</tool_call>\\"}</tool_call>b)";
+  CHECK(passed({answer}) == Pieces{"ab", ""});
+  std::string words;
+  BlockFilter filter;
+  for (const char c : answer) words += filter.pass(std::string(1, c));
+  CHECK(words + filter.finish() == "ab");
+  CHECK(passed({R"(a<tool_call>{"t":"x</tool_call>", b)"}) == Pieces{"a", ""});  // a string without an end
+  CHECK(passed({R"(a<tool_call>{"t":1}</tool_call> "b" <tool_call>{}</tool_call>c)"}) ==
+        Pieces{R"(a "b" c)", ""});
+}
+
 TEST_CASE("text that only looks like the beginning of a block is delivered", "[tools][X30]") {
   CHECK(passed({"1 <", " 2"}) == Pieces{"1 ", "< 2", ""});
   CHECK(passed({"<tool_", "box> <<tool_call", "s>"}) == Pieces{"", "<tool_box> <", "<tool_calls>", ""});

@@ -189,6 +189,22 @@ TEST_CASE("a block has limits of size and calls", "[tools][G15]") {
 TEST_CASE("a parameter may contain the end tag of a block", "[tools][J1]") {
   const std::vector<ActionCall> calls{{"call_1_1", "w", "a", R"({"text":"</tool_call></tool_call>"})"}};
   CHECK(parse_tool_text(render_tool_text(calls), 1).calls == calls);
+  const std::string call =
+      R"({"window_id":"w","action_id":"a","params":{"text":"</tool_call></tool_call>"}})";
+  CHECK(parse_tool_text("I do. " + block(call) + " Done.", 1).calls == calls);
+  const std::vector<ActionCall> quoted{{"call_1_1", "w", "a", R"({"text":"\"</tool_call>\\"})"}};
+  CHECK(parse_tool_text(block(R"({"window_id":"w","action_id":"a","params":{"text":"\"</tool_call>\\"}})"), 1)
+            .calls == quoted);
+  CHECK(refusal(R"(<tool_call>{"window_id":"w</tool_call>)") ==
+        "the tool_call block was not understood: a string in it has no end");
+}
+
+TEST_CASE("a block may have a code fence inside", "[tools][J1]") {
+  const std::string call = R"({"window_id":"w","action_id":"a","params":{"text":"```\n</tool_call>\n```"}})";
+  const std::vector<ActionCall> calls{{"call_1_1", "w", "a", R"({"text":"```\n</tool_call>\n```"})"}};
+  CHECK(parse_tool_text(block("\n```json\n" + call + "\n```\n"), 1).calls == calls);
+  CHECK(parse_tool_text(block("```\n" + call + "\n```"), 1).calls == calls);
+  CHECK(refusal(block("```json\n" + call)) == "the tool_call block was not understood: it is not valid JSON");
 }
 
 TEST_CASE("the instructions describe the text protocol", "[tools][N1][N2][N3][N4]") {

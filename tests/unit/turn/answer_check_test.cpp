@@ -53,10 +53,21 @@ TEST_CASE("a text that is not JSON does not match", "[turn][X46]") {
   CHECK(problem_of("{\"age\":7,\"names\":[\"\xff\"]}").find("not valid JSON") != std::string::npos);
 }
 
-TEST_CASE("an answer in a Markdown code fence is refused with this reason", "[turn][X46]") {
+TEST_CASE("an answer that is one Markdown code fence of JSON matches", "[turn][X46]") {
+  CHECK(problem_of("```json\n{\"age\":7}\n```") == "");
+  CHECK(problem_of(" \n```JSON \r\n\n{\"age\":7}\r\n  ``` \n") == "");
+  CHECK(problem_of("```\n{\"age\":7,\"names\":[\"```\"]}\n```") == "");
+  CHECK(problem_of("```json\n{\"age\":\"7\"}\n```") == "answer.age must be integer");
+  CHECK(problem_of("```json\n\n```") == "the answer is empty");
+}
+
+TEST_CASE("an answer with words around a Markdown code fence is refused with this reason", "[turn][X46]") {
   const std::string fenced =
       "the answer is not valid JSON: it has a Markdown code fence (```); it must be the JSON alone";
-  CHECK(problem_of("```json\n{\"age\":7}\n```") == fenced);
+  CHECK(problem_of("```json\n{\"age\":7}\n``` That is it.") == fenced);
+  CHECK(problem_of("```json\n{\"age\":7}\n```\n```json\n{\"age\":7}\n```") == fenced);
+  CHECK(problem_of("```yaml\nage: 7\n```") == fenced);
+  CHECK(problem_of("```json\n{\"age\":7}```") == fenced);
   CHECK(problem_of("Here it is:\n  ```\n{\"age\":7}\n  ```\n") == fenced);
   CHECK(problem_of_object("``` {} ```") == fenced);
   CHECK(problem_of("the ``` of a line") == "the answer is not valid JSON: there is an error at byte 2 of 17");

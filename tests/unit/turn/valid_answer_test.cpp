@@ -66,6 +66,17 @@ TEST_CASE("an answer that matches completes the turn", "[turn][X46]") {
   CHECK(t.history() == "user:question, assistant:" + valid_age);
 }
 
+TEST_CASE("an answer in a code fence completes the turn with the JSON alone", "[turn][X46]") {
+  ValidTurn t;
+  const std::string fenced = "```json\n" + std::string(valid_age) + "\n```";
+  t.answer(fenced);
+  REQUIRE(t.result);
+  CHECK(t.result->success());
+  CHECK(t.result->text == valid_age);
+  CHECK(t.llm->calls() == 1);
+  CHECK(t.history() == "user:question, assistant:" + fenced);  // as the model said it
+}
+
 TEST_CASE("an answer that does not match is returned to the model with the reason", "[turn][X46][G8]") {
   ValidTurn t({.system_prompt = "Be brief."});
   t.answer(no_age);
