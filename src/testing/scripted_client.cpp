@@ -3,14 +3,18 @@
 #include "llm/active_calls.hpp"
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
+#include "loop/source.hpp"
 #include "loop/time.hpp"
+#include "loop/waker.hpp"
 
 #include <agentcore/runtime.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -42,6 +46,28 @@ detail::core::Validation check(const ScriptedReply& reply) {
   return validation;
 }
 
+// Notes that calls were stopped without the memory for a post: then the loop looks for them. The engine, the
+// client and its calls share it.
+class UnpostedStops final : public detail::loop::Source {
+ public:
+  explicit UnpostedStops(std::function<void()> end_stopped) : end_stopped_(std::move(end_stopped)) {}
+  // @threadsafe
+  void note(detail::loop::Waker& waker) noexcept {
+    noted_.store(true, std::memory_order_release);
+    waker.notify();
+  }
+  void run_control(detail::loop::PollBudget&) override {
+    if (noted_.exchange(false, std::memory_order_acquire)) end_stopped_();
+  }
+  void run_round(detail::loop::PollBudget&) override {}
+  bool has_work() const noexcept override { return noted_.load(std::memory_order_acquire); }
+  bool has_pending() const noexcept override { return false; }
+
+ private:
+  std::atomic<bool> noted_{false};
+  const std::function<void()> end_stopped_;
+};
+
 }  // namespace
 
 struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
@@ -49,7 +75,11 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   class Call final : public detail::core::Stoppable {
    public:
     Call(Impl& client, std::uint64_t number, ChatSink to)
-        : id(number), sink(std::move(to)), engine_(client.engine), client_(client.weak_from_this()) {}
+        : id(number),
+          sink(std::move(to)),
+          engine_(client.engine),
+          client_(client.weak_from_this()),
+          unposted_(client.unposted) {}
 
     bool stop() noexcept override {
       if (stopped_.exchange(true, std::memory_order_acq_rel)) return false;
@@ -57,7 +87,8 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
         engine_->post([client = client_, number = id] {
           if (const auto alive = client.lock()) alive->on_stopped(number);
         });
-      } catch (const std::bad_alloc&) {  // its next step, if there is one, finds the flag
+      } catch (const std::bad_alloc&) {
+        unposted_->note(*engine_->waker());
       }
       return true;
     }
@@ -75,10 +106,14 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
     std::atomic<bool> stopped_{false};
     const std::shared_ptr<detail::loop::Engine> engine_;
     const std::weak_ptr<Impl> client_;
+    const std::shared_ptr<UnpostedStops> unposted_;
   };
 
   Impl(std::shared_ptr<detail::loop::Engine> loop, Responder answer)
       : engine(std::move(loop)), responder(std::move(answer)) {}
+
+  void watch_unposted();
+  void end_stopped();
 
   void start(const ChatRequest& request, StopToken stop, const std::shared_ptr<Call>& call);
   std::optional<ScriptedReply> reply_for(const ChatRequest& request);
@@ -92,6 +127,7 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   const std::shared_ptr<detail::loop::Engine> engine;
   const Responder responder;
   const std::shared_ptr<detail::llm::ActiveCalls> active = std::make_shared<detail::llm::ActiveCalls>();
+  std::shared_ptr<UnpostedStops> unposted;
   std::deque<ScriptedReply> queue;
   std::map<std::uint64_t, std::shared_ptr<Call>> open;
   std::uint64_t started = 0;
@@ -168,6 +204,22 @@ void ScriptedClient::Impl::on_stopped(std::uint64_t id) {
   if (call && !call->reply.deaf) end(call, ChatOutcome::cancelled());
 }
 
+void ScriptedClient::Impl::watch_unposted() {
+  unposted = std::make_shared<UnpostedStops>([client = weak_from_this()] {
+    if (const auto alive = client.lock()) alive->end_stopped();
+  });
+  engine->add_source(unposted);
+}
+
+// A receiver may run any code, so the calls are looked up again after each end.
+void ScriptedClient::Impl::end_stopped() {
+  for (auto next = open.begin(); next != open.end();) {
+    const auto call = next->second;
+    if (call->is_stopped()) on_stopped(call->id);
+    next = open.upper_bound(call->id);
+  }
+}
+
 void ScriptedClient::Impl::end(std::shared_ptr<Call> call, ChatOutcome outcome) {
   call->registration.reset();  // first: a thread that stops the agent meanwhile finds no open call
   call->on_stop.reset();
@@ -184,10 +236,12 @@ std::shared_ptr<ScriptedClient::Impl::Call> ScriptedClient::Impl::find(std::uint
 
 ScriptedClient::ScriptedClient(Runtime& runtime, Responder responder)
     : impl_(std::make_shared<Impl>(detail::loop::engine_of(runtime), std::move(responder))) {
+  impl_->watch_unposted();
 }
 
 ScriptedClient::~ScriptedClient() {
   impl_->closing = true;
+  impl_->engine->remove_source(impl_->unposted.get());
   while (!impl_->open.empty()) impl_->end(impl_->open.begin()->second, ChatOutcome::cancelled());
 }
 

@@ -2,6 +2,7 @@
 #include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/observe/chat_record.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <agentcore/runtime.hpp>
 #include <agentcore/testing/manual_clock.hpp>
@@ -223,4 +224,28 @@ TEST_CASE_METHOD(Fixture, "a throwing receiver ends its call", "[llm][G16][Q6]")
   CHECK(heard.text() == "one");
   CHECK(heard.failed_with(Errc::callback_failed));
   CHECK(llm->open_calls() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "a stop without memory ends a silent call", "[llm][G5][G16]") {
+  testing::ScriptedReply silent;
+  silent.silent = true;
+  llm->enqueue(silent);
+  llm->enqueue(silent);
+  start();
+  llm->chat(ask("b"), {}, other.sink());
+  polls(2);
+  CHECK(llm->open_calls() == 2);
+  {
+    const test::FailingAllocation none(1, 1000);
+    stop.request_stop();
+    CHECK(none.failed());
+  }
+  CHECK(runtime->next_deadline());  // there is something to do
+  polls(1);
+  CHECK(heard.cancelled());
+  CHECK_FALSE(other.ended());
+  CHECK(llm->open_calls() == 1);
+  polls(1);
+  llm.reset();
+  CHECK(other.cancelled());
 }

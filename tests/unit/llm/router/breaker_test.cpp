@@ -100,6 +100,28 @@ TEST_CASE_METHOD(Fixture, "attempts from before a change of the circuit are igno
   CHECK(breaker.settle(*probe, Health::well, now) == Change::closed);
 }
 
+TEST_CASE_METHOD(Fixture, "failures of before the circuit opened do not count, whatever it is when they come",
+                 "[llm][router][breaker]") {
+  Breaker::Permit old[9];
+  for (Breaker::Permit& permit : old) permit = *breaker.admit(now);
+  auto fail_old = [&, next = 0](int times) mutable {
+    for (int i = 0; i < times; ++i) CHECK(breaker.settle(old[next++], Health::ill, now) == Change::none);
+  };
+  open();
+  now += 10s;
+  fail_old(3);
+  CHECK(breaker.open_for(now) == 20s);  // not opened again
+  now += 20s;
+  fail_old(3);
+  CHECK(breaker.admits(now));  // half open
+  CHECK(end(Health::well) == Change::closed);
+  fail_old(3);
+  CHECK(breaker.admits(now));
+  CHECK(end(Health::ill) == Change::none);
+  CHECK(end(Health::ill) == Change::none);
+  CHECK(end(Health::ill) == Change::opened);
+}
+
 TEST_CASE("with 0 failures a circuit never opens", "[llm][router][breaker]") {
   Breaker breaker({.failures = no_limit});
   for (int i = 0; i < 100; ++i) CHECK(breaker.settle(*breaker.admit({}), Health::ill, {}) == Change::none);
