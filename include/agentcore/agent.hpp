@@ -295,8 +295,8 @@ class AGENTCORE_API Agent {
   /// @loop_thread
   Result<std::vector<ChatMessage>> conversation() const;
   /// Returns the messages that are sent to the model: the system prompt, the summary if there is one
-  /// (ChatMessage::summary), and the messages of conversation() that were neither trimmed nor summarised (see
-  /// ContextOptions).
+  /// (ChatMessage::summary), and the messages of conversation() that were neither left out nor summarised,
+  /// long results as they are cut for requests (see ContextOptions). What no request had yet is whole.
   ///
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread

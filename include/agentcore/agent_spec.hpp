@@ -155,8 +155,8 @@ struct AgentSpec {
   /// they are not part of the conversation.
   std::uint16_t max_repairs = 1;
   /// Maximum number of answers with tool calls in one turn. After that many, the next answer must be in
-  /// words: if it has tool calls, they are not run, and the turn fails with `tool_round_limit`. no_limit is
-  /// accepted.
+  /// words: if it has tool calls, they are not run, and the turn fails with `tool_round_limit`. An agent that
+  /// works with files or programs needs more, 100 for example. no_limit is accepted.
   std::uint16_t max_tool_rounds = 12;
   /// Whether the model may ask for several tool calls in one answer. Empty: not sent.
   std::optional<bool> parallel_tool_calls = {};

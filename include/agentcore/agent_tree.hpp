@@ -58,7 +58,7 @@ struct TreeOptions {
   /// Time-out of approvals, and of questions without Question::timeout. Not negative.
   Duration question_timeout = no_limit;
   /// Maximum size of a tool's result in bytes; at least 1. A longer message is truncated; with longer data
-  /// the call fails.
+  /// the call fails. A request has at most a quarter of ContextOptions::max_tokens of each result.
   std::size_t max_tool_result_bytes = std::size_t{256} << 10;
   /// Decides which tool calls of all agents may run, beside AgentSpec::tool_policy. Empty: all that a person
   /// need not approve (ToolSpec::needs_approval). See ToolPolicy.

@@ -15,7 +15,9 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/code_registry.hpp>
 #include <agentcore/context.hpp>
+#include <agentcore/context_presets.hpp>
 #include <agentcore/conversation.hpp>
+#include <agentcore/display.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/event.hpp>
 #include <agentcore/executor.hpp>

@@ -68,7 +68,9 @@ struct Compaction {
   std::uint64_t budget_tokens = no_limit;
 };
 
-/// The limits to which a conversation is trimmed before each model call.
+/// The limits to which a conversation is trimmed before each model call. The default is small, so that it
+/// suits every model; context_for_model() and context_for_window() make options for a larger window. When
+/// content is left out, the event ContextTrimmed says what.
 ///
 ///     agentcore::AgentSpec spec;
 ///     spec.context = {.max_tokens = 100'000, .target_tokens = 60'000};
@@ -90,8 +92,16 @@ struct Compaction {
 /// message, and the question and the last step of the current turn. A tool call and its result are only left
 /// out together. If more than `max_tokens` remain at the end, the request is sent nevertheless.
 ///
+/// One result of a tool has at most a quarter of `max_tokens` in a request: a longer one is cut in the
+/// middle, with a note for the model that says how many bytes are missing, and in the same way in all
+/// requests. So are the results of background tasks that a question begins with, together.
+/// Agent::conversation() keeps them whole. Other texts are never cut: a question, a steered message or a
+/// window that is too long is sent as it is. A message that waits in the mailbox has no part in any of this
+/// until its turn begins; then it is the question of the current turn.
+///
 /// Messages that were left out stay in Agent::conversation(), unless `archive_bytes` removes them. What was
-/// left out is not sent again, even if there is room later. The exception is a conversation that rewind(),
+/// left out is not sent again, even if there is room later. One exception is what was left out because a
+/// summary could not be made (`compact`). The other one is a conversation that rewind(),
 /// fork() or truncate_answer() has shortened: if its last question was left out, or a message was removed
 /// that a summary stands for, the messages for which no earlier summary stands are sent again, within these
 /// limits.
@@ -111,9 +121,10 @@ struct ContextOptions {
   /// out are not summarised. The summary is a step of the turn as any other model call: it waits for pauses,
   /// is ended by verbs and deadlines, and counts in budgets and in the usage of the turn (CompactionChanged).
   /// Agent::steer() does not end it: the message is in the model call that follows. If it fails, or a budget
-  /// does not cover it, the messages are left out, and no other summary is made in that turn; a warning in
-  /// the log says so. Agent::conversation() keeps the messages themselves, Agent::context() has the summary.
-  /// Empty: messages are left out without a summary.
+  /// does not cover it, the messages are left out of the requests of that turn (ContextTrimmed), and the next
+  /// turn offers the same messages to a summary again; a warning in the log says so. Only when
+  /// Compaction::budget_tokens is used up they are left out for good. Agent::conversation() keeps the
+  /// messages themselves, Agent::context() has the summary. Empty: messages are left out without a summary.
   std::optional<Compaction> compact = {};
   /// Maximum size of the messages that are kept in Agent::conversation() although they are not sent any more,
   /// in bytes. When they are larger after a summary was made, the oldest turns of which nothing is sent are

@@ -26,7 +26,7 @@ using EventBody =
                  ToolStarted, ToolProgress, ToolEnded, QuestionAsked, QuestionClosed, TaskChanged, Abandoned,
                  ReasoningReceived, StateChanged, ToolRefused, ModelCallEnded, MessageDropped, QueueHeld,
                  Steered, WindowClosed, PauseChanged, PauseSettled, StopPending, ConversationChanged,
-                 CompactionChanged, AgentRestored, StopPersisted, MessagePersisted>;
+                 CompactionChanged, AgentRestored, StopPersisted, MessagePersisted, ContextTrimmed>;
 
 /// The type of an event: one of the types of EventBody.
 template <typename T>
@@ -51,8 +51,8 @@ concept EventType = requires(const EventBody* body) {
 /// - The first event of an agent is AgentCreated, the last is AgentDeleted. Any number of turns is between
 ///   them. The turns of an agent do not overlap.
 /// - Each TurnStarted is followed by exactly one TurnEnded, whether the turn is stopped or not. The events
-///   DeltaReceived, ReasoningReceived, ModelCallEnded and CompactionChanged come only between the two events
-///   of their turn.
+///   DeltaReceived, ReasoningReceived, ModelCallEnded, CompactionChanged and ContextTrimmed come only between
+///   the two events of their turn.
 ///   Nothing of a turn follows its end (G7).
 /// - Each accepted message has exactly one end: the TurnEnded of its turn, or one MessageDropped. A steered
 ///   message has exactly one Steered; if that says `queued`, an end follows.

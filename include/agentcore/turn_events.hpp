@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agentcore {
 
@@ -102,7 +103,8 @@ struct CompactionChanged {
   bool ended = false;      ///< false: the call begins
   /// Of a call that has ended: whether the summary is used from now on. False: the call failed, or the turn
   /// ended (Errc::turn_over), or an observer of its begin paused the agent (Errc::none, it begins again
-  /// later). After a failed call, older turns are left out, as without compaction.
+  /// later). After a failed call the messages are left out of the requests of this turn (ContextTrimmed), and
+  /// the next turn offers the same messages to a summary again.
   bool used = false;
   /// Of a call that has ended and whose summary is not used: why. The error of the model call;
   /// `invalid_answer` (the text was cut off, blank, filtered or refused, or the model called tools);
@@ -110,6 +112,30 @@ struct CompactionChanged {
   ChatError error = {};
   std::size_t tokens_before = 0;  ///< Of the request without the summary.
   std::size_t tokens_after = 0;   ///< Of the request with it; 0 if it is not used.
+};
+
+/// A request to the model leaves out what the request before had, because it would have more than
+/// ContextOptions::max_tokens (see there). Nothing of it is lost: Agent::conversation() has all of it. What a
+/// summary stands for is not left out: see CompactionChanged.
+///
+///     auto trims = tree.on<agentcore::ContextTrimmed>([](const agentcore::ContextTrimmed& trimmed) {
+///       std::printf("the model no longer sees %zu messages\n", trimmed.messages.size());
+///     });
+struct ContextTrimmed {
+  Agent agent;             ///< the agent
+  std::uint64_t turn = 0;  ///< the turn
+  std::uint32_t call = 0;  ///< the number of the model call within the turn that is sent without it, from 1
+  /// The messages that are left out from this request on, as indices into Agent::conversation(), ascending.
+  std::vector<std::size_t> messages = {};
+  /// The results of tools that are cut in the middle from this request on, as indices as above.
+  std::vector<std::size_t> cut_results = {};
+  std::size_t windows = 0;  ///< how many windows are left out from this request on
+  /// True: `messages` is all that is left out of the requests of this turn, because a summary could not be
+  /// made (see the CompactionChanged before, or the log). The next turn offers the same messages to a summary
+  /// again. False: they are not sent again (exceptions: see ContextOptions).
+  bool for_this_turn = false;
+  std::size_t tokens_before = 0;  ///< Of the request with what is left out.
+  std::size_t tokens_after = 0;   ///< Of the request.
 };
 
 /// What became of a message that Agent::steer() has taken: exactly one event for each.

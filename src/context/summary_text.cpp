@@ -3,6 +3,7 @@
 #include "context/token_count.hpp"
 #include "core/json_text.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -20,9 +21,9 @@ std::string member(std::string_view name, const std::string& text) {
 }
 
 // Without marks of interruptions, which no model receives (G11).
-std::string line_of(const ChatMessage& message) {
-  std::string line =
-      "{" + member("role", std::string(to_string(message.role))) + "," + member("text", message.content);
+std::string line_of(const ChatMessage& message, const Cut* cut) {
+  std::string line = "{" + member("role", std::string(to_string(message.role))) + "," +
+                     member("text", cut ? without(message.content, *cut) : message.content);
   if (!message.tool_call_id.empty()) line += "," + member("result_of", message.tool_call_id);
   std::string calls;
   for (const ToolCall& call : message.tool_calls)
@@ -60,7 +61,9 @@ std::string text_to_summarise(const ToSummarise& what, std::size_t room, const T
   std::vector<std::string> lines;  // the newest first
   for (std::size_t i = what.messages.size(); i-- > 0;) {
     if (!what.sent[i] || what.kept[i]) continue;
-    std::string line = line_of(what.messages[i]);
+    const auto cut = std::find_if(what.cuts.begin(), what.cuts.end(),
+                                  [i](const CutMessage& one) { return one.message == i; });
+    std::string line = line_of(what.messages[i], cut == what.cuts.end() ? nullptr : &cut->cut);
     if (take(room, line, count)) lines.push_back(std::move(line));
   }
   if (lines.empty()) return {};

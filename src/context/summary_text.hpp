@@ -1,6 +1,8 @@
 // The texts of a summary: what a model is asked, and what is sent in place of older messages. Pure functions.
 #pragma once
 
+#include "context/cut.hpp"
+
 #include <agentcore/chat.hpp>
 #include <agentcore/context.hpp>
 
@@ -20,6 +22,7 @@ struct ToSummarise {
   const std::vector<bool>& sent;  // for each message: it is sent now
   const std::vector<bool>& kept;  // for each message: it is still sent beside the summary
   const ChatMessage* earlier;     // a message of summary_message(); null: there is none
+  const Cuts& cuts;               // of texts that are too long for a request
 };
 
 // The text that asks for a summary: the earlier summary and the messages, each as one line of JSON, so that

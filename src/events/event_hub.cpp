@@ -37,6 +37,7 @@ struct BorrowedText {
   Place operator()(AgentRestored&) const noexcept { return nullptr; }
   Place operator()(StopPersisted&) const noexcept { return nullptr; }
   Place operator()(MessagePersisted&) const noexcept { return nullptr; }
+  Place operator()(ContextTrimmed&) const noexcept { return nullptr; }
 };
 
 // The kind of an event, as one bit.

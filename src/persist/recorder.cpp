@@ -14,7 +14,7 @@ namespace {
 constexpr EventKinds of_no_interest = event_kind<DeltaReceived> | event_kind<ReasoningReceived> |
                                       event_kind<ToolProgress> | event_kind<Discarded> |
                                       event_kind<AgentRestored> | event_kind<StopPersisted> |
-                                      event_kind<MessagePersisted>;
+                                      event_kind<MessagePersisted> | event_kind<ContextTrimmed>;
 
 constexpr EventKinds of_mail = event_kind<TurnStarted> | event_kind<MessageDropped> | event_kind<Steered>;
 

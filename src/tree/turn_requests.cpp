@@ -61,8 +61,9 @@ Result<std::vector<ChatMessage>> TurnRequests::context(core::NodeId id) const {
   if (auto loaded = tree_.load(*node); !loaded) return loaded.error();
   const std::string& prompt = turn::system_prompt_of(*node->spec);
   const turn::TurnData* data = data_of(*node);
-  return data ? data->conversation.rendered(prompt, data->sent.messages, data->sent.summary())
-              : turn::Conversation{}.rendered(prompt);
+  return data
+             ? data->conversation.rendered(prompt, data->sent.now(), data->sent.summary(), 0, data->sent.cuts)
+             : turn::Conversation{}.rendered(prompt);
 }
 
 Spent TurnRequests::spent(core::NodeId id, bool subtree) const {

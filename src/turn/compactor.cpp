@@ -65,7 +65,7 @@ std::size_t bytes_of(const ChatMessage& message) noexcept {
 }  // namespace
 
 bool Compactor::write(Turn turn, ChatRequest& request) {
-  if (!turn.spec().context.compact || turn.active().compaction_failed) return false;
+  if (!turn.spec().context.compact || turn.active().summaries != Summaries::possible) return false;
   SummaryCall call;
   bool needed = false;
   bool written = false;
@@ -73,20 +73,29 @@ bool Compactor::write(Turn turn, ChatRequest& request) {
     needed = plan(turn, call);
     written = needed && write_request(turn, call, request);
   });
-  if (!counted || !needed || turn.is_over()) return false;
+  if (turn.is_over()) return false;
+  if (counted && !needed) return false;
   auto summary = written ? std::make_unique<SummaryCall>() : nullptr;  // before anything is reserved
-  const bool reserved = written && reserve(turn, request);
+  const bool reserved = counted && written && reserve(turn, request);
   if (turn.is_over()) return false;
   if (reserved) {
     *summary = std::move(call);
     turn.active().summary = std::move(summary);
     return true;
   }
-  turn.active().compaction_failed = true;
-  turn.data().sent.decide(std::move(call.kept));
-  log_unused(turn, written ? "a budget does not cover the summary"
-                           : "there is no room for a summary within ContextOptions::max_tokens");
+  const bool used_up = turn.active().summaries == Summaries::used_up;
+  if (!used_up) note_failure(turn);
+  log_unused(turn, !counted   ? "the TokenCounter has thrown"
+                   : !written ? "there is no room for a summary within ContextOptions::max_tokens"
+                   : used_up  ? "Compaction::budget_tokens does not cover the summary"
+                              : "a budget does not cover the summary");
   return false;
+}
+
+// Older messages are left out of the requests of this turn.
+void Compactor::note_failure(Turn turn) noexcept {
+  turn.active().summaries = Summaries::failed;
+  turn.active().tells_left_out = true;
 }
 
 // False: nothing would be left out. Windows are left out at once.
@@ -114,7 +123,7 @@ bool Compactor::write_request(Turn turn, const SummaryCall& call, ChatRequest& r
   if (taken >= limits.max_tokens || prompt >= limits.max_tokens) return false;
   const TurnData& data = turn.data();
   std::string text = context::text_to_summarise(
-      {data.conversation.messages(), data.sent.messages, call.kept, data.sent.summary()},
+      {data.conversation.messages(), data.sent.messages, call.kept, data.sent.summary(), data.sent.cuts},
       limits.max_tokens - prompt, count);
   if (text.empty()) return false;
   request.messages = {ChatMessage::system(std::string(prompt_of(options))),
@@ -133,7 +142,10 @@ bool Compactor::reserve(Turn turn, ChatRequest& request) {
   if (turn.is_over()) return false;
   if (options.budget_tokens != no_limit) {
     const std::uint64_t used = core::saturating_sum(turn.data().summary_tokens, prompt);
-    if (core::saturating_sum(used, *request.max_tokens) > options.budget_tokens) return false;
+    if (core::saturating_sum(used, *request.max_tokens) > options.budget_tokens) {
+      turn.active().summaries = Summaries::used_up;
+      return false;
+    }
   }
   turn.active().prompt_tokens = prompt;
   const std::uint32_t wanted = *request.max_tokens;
@@ -143,14 +155,18 @@ bool Compactor::reserve(Turn turn, ChatRequest& request) {
   return false;
 }
 
-void Compactor::log_unused(Turn turn, std::string_view why) noexcept {
-  environment_.log(LogLevel::warning, "a summary is not used; older messages are left out",
-                   {{"agent", environment_.name_of(turn.node())}, {"why", why}});
-}
-
 LlmClient& Compactor::client_of(Turn turn, LlmClient& usual) noexcept {
   const Options& options = options_of(turn);
   return options.llm ? *options.llm : usual;
+}
+
+void Compactor::log_unused(Turn turn, std::string_view why) noexcept {
+  environment_.log(
+      LogLevel::warning,
+      turn.active().summaries == Summaries::failed
+          ? "a summary is not used; older messages are left out of this turn, and the next one tries again"
+          : "a summary is not used; older messages are left out",
+      {{"agent", environment_.name_of(turn.node())}, {"why", why}});
 }
 
 void Compactor::emit_begin(Turn turn) noexcept {
@@ -176,10 +192,12 @@ Next Compactor::take(Turn turn) {
   sent.make_room();
   const std::unique_ptr<SummaryCall> taken = std::move(active.summary);
   SummaryCall& call = *taken;
-  sent.decide(std::move(call.kept));
-  if (used) sent.summarise(std::move(summary), tokens);
+  if (used) {
+    sent.decide(std::move(call.kept));
+    sent.summarise(std::move(summary), tokens);
+  }
   const bool removed = used && limit_archive(turn);
-  active.compaction_failed = !used;
+  if (!used) note_failure(turn);
   active.text.clear();
   active.phase = Phase::asked;
   environment_.hub.emit(turn.node(), [&](Agent agent) {

@@ -28,7 +28,7 @@ class Compactor {
   // The call is registered, and is sent next.
   void emit_begin(Turn turn) noexcept;
   // The call has ended, and its usage is settled: the summary is used from now on, or the messages are left
-  // out without one. The turn goes on with its next model call.
+  // out of the requests of this turn. The turn goes on with its next model call.
   Next take(Turn turn);
   // The call `summary` of a turn of `node` ends without an outcome. Does nothing if its begin was not
   // emitted.
@@ -39,6 +39,7 @@ class Compactor {
   bool plan(Turn turn, SummaryCall& call);
   bool write_request(Turn turn, const SummaryCall& call, ChatRequest& request);
   bool reserve(Turn turn, ChatRequest& request);
+  static void note_failure(Turn turn) noexcept;
   void log_unused(Turn turn, std::string_view why) noexcept;
   bool limit_archive(Turn turn) noexcept;
   void emit_compacted(Turn turn, bool removed) noexcept;

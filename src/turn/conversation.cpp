@@ -189,6 +189,16 @@ std::string_view Conversation::text_of(const TurnPlace& place) const noexcept {
   return text.substr(std::min(text.size(), before == 0 ? 0 : before + 1));  // and an empty line
 }
 
+std::string_view Conversation::text_of_tools(std::size_t message) const noexcept {
+  const ChatMessage& said = messages_[message];
+  if (said.role == Role::tool) return said.content;
+  if (!said.is_question()) return {};
+  const auto place =
+      std::lower_bound(turns_.begin(), turns_.end(), message,
+                       [](const TurnPlace& turn, std::size_t at) { return turn.question < at; });
+  return place != turns_.end() && place->question == message ? tasks_of(said, *place) : std::string_view();
+}
+
 Conversation Conversation::first_turns(std::size_t turns) const {
   Conversation copy;
   const std::size_t size = turns < turns_.size() ? turns_[turns].question : messages_.size();
@@ -220,13 +230,18 @@ void Conversation::remove(std::size_t begin, std::size_t end) noexcept {
 
 std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt,
                                                 const std::vector<bool>& sent, const ChatMessage* summary,
-                                                std::size_t first) const {
+                                                std::size_t first, const context::Cuts& cuts) const {
   std::vector<ChatMessage> all;
   all.reserve(messages_.size() - first + 2);
   if (!system_prompt.empty()) all.push_back({Role::system, system_prompt});
   if (summary) all.push_back(*summary);
-  for (std::size_t i = first; i < messages_.size(); ++i)
-    if (i >= sent.size() || sent[i]) all.push_back(messages_[i]);
+  context::CutReader cut(cuts);
+  for (std::size_t i = first; i < messages_.size(); ++i) {
+    if (i < sent.size() && !sent[i]) continue;
+    all.push_back(messages_[i]);
+    if (const context::Cut* const found = cut.at(i))
+      all.back().content = context::without(messages_[i].content, *found);
+  }
   return all;
 }
 

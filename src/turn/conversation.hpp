@@ -1,6 +1,7 @@
 // Conversation: the history of one agent, valid after every change (G8).
 #pragma once
 
+#include "context/cut.hpp"
 #include "turn/call_ids.hpp"
 
 #include <agentcore/agent_spec.hpp>
@@ -102,6 +103,9 @@ class Conversation {
   std::size_t tasks_since(std::uint64_t turn) const noexcept;
   // The text of a question, without lines about ended tasks.
   std::string_view text_of(const TurnPlace& place) const noexcept;
+  // The part of a text that came from tools: of a result all of it, of a question the lines about ended
+  // tasks. Empty for any other message.
+  std::string_view text_of_tools(std::size_t message) const noexcept;
   // A copy of the first `turns` turns, which must have ended.
   Conversation first_turns(std::size_t turns) const;
 
@@ -121,9 +125,10 @@ class Conversation {
   // True if the conversation ends with an answer, or with a part of one.
   bool ends_with_answer() const noexcept;
   // The system prompt, if any, the summary, if any, and the messages marked in `sent`; those beyond its end
-  // are included. None before `first` is marked.
+  // are included. None before `first` is marked. Texts with a cut are cut there.
   std::vector<ChatMessage> rendered(const std::string& system_prompt, const std::vector<bool>& sent = {},
-                                    const ChatMessage* summary = nullptr, std::size_t first = 0) const;
+                                    const ChatMessage* summary = nullptr, std::size_t first = 0,
+                                    const context::Cuts& cuts = {}) const;
 
  private:
   std::vector<ChatMessage> messages_;

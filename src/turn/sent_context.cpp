@@ -19,6 +19,8 @@ bool SentContext::has_unsent(std::size_t begin, std::size_t end) const noexcept 
 
 void SentContext::decide(std::vector<bool> sent) noexcept {
   messages = std::move(sent);
+  if (!for_now.empty()) request_ends.clear();  // what was left out for now is sent again, or summarised
+  for_now.clear();
   unsent = std::min(unsent, messages.size());
   while (unsent < messages.size() && !messages[unsent]) ++unsent;
 }
@@ -26,6 +28,8 @@ void SentContext::decide(std::vector<bool> sent) noexcept {
 void SentContext::keep_first(std::size_t count, const Conversation& left) noexcept {
   const std::size_t question = left.turns().empty() ? count : left.turns().back().question;
   const bool lost_question = has_unsent(question, std::min(question + 1, count));
+  if (!for_now.empty()) request_ends.clear();
+  for_now.clear();
   bool sends_again = lost_question && (summaries.empty() || question >= summaries.back().end);
   while (!summaries.empty()) {
     const std::size_t end = summaries.back().end;
@@ -44,6 +48,8 @@ void SentContext::keep_first(std::size_t count, const Conversation& left) noexce
   if (messages.size() > count) messages.resize(count);
   unsent = std::min(unsent, messages.size());
   if (tokens.size() > count) tokens.resize(count);
+  std::erase_if(cuts, [&](const context::CutMessage& cut) { return cut.message >= count; });
+  cuts_told = std::min(cuts_told, cuts.size());
   while (!request_ends.empty() && request_ends.back() > count) request_ends.pop_back();
   for (auto& [number, window] : windows) window.opened_at = std::min(window.opened_at, count);
 }
@@ -57,6 +63,15 @@ void SentContext::remove(std::size_t begin, std::size_t end) noexcept {
   };
   erase(tokens);
   erase(messages);
+  erase(for_now);
+  const auto is_removed = [&](const context::CutMessage& cut) {
+    return cut.message >= begin && cut.message < end;
+  };
+  const auto told = cuts.begin() + static_cast<std::ptrdiff_t>(cuts_told);
+  cuts_told -= static_cast<std::size_t>(std::count_if(cuts.begin(), told, is_removed));
+  std::erase_if(cuts, is_removed);
+  for (context::CutMessage& cut : cuts)
+    if (cut.message >= end) cut.message -= end - begin;
   const auto move = [&](std::size_t& place) {
     if (place > begin) place -= std::min(place, end) - begin;
   };

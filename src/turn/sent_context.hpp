@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace agentcore::detail::turn {
@@ -27,7 +28,12 @@ struct Summary {
 // Positions are those of the history.
 struct SentContext {
   std::vector<std::size_t> tokens;  // of each message, as far as counted
+  context::Cuts cuts;               // of those that are too long for a request
+  std::size_t cuts_told = 0;        // of these, from the first
   std::vector<bool> messages;       // as far as decided; the others are sent
+  // What is sent while a summary is missing, because none could be made: less than `messages`. As far as
+  // decided; empty: what `messages` says. It is given up when all of it is offered to a summary again.
+  std::vector<bool> for_now;
   // No message before this position is sent; it may be less than it could be. So a request takes no time for
   // the part of a long history that was trimmed.
   std::size_t unsent = 0;
@@ -40,6 +46,8 @@ struct SentContext {
   std::vector<Summary> summaries;
   bool lost_messages = false;  // remove() was called
 
+  // The messages of the next request, as far as decided.
+  const std::vector<bool>& now() const noexcept { return for_now.empty() ? messages : for_now; }
   const ChatMessage* summary() const noexcept {
     return summaries.empty() ? nullptr : &summaries.back().message;
   }
@@ -47,6 +55,8 @@ struct SentContext {
 
   // These messages are sent from now on, and those beyond the end. What was not sent before is not sent now.
   void decide(std::vector<bool> sent) noexcept;
+  // These messages are sent until a summary stands for the others, or decide() is called.
+  void decide_for_now(std::vector<bool> sent) noexcept { for_now = std::move(sent); }
   // The history has lost all messages but the first `count`, which are those of `left`; the last of them may
   // have changed, too. Summaries that cover a lost message are dropped. What no summary covers any more is
   // sent again, and so is everything behind the last summary, if the last question was left out without one.

@@ -26,7 +26,7 @@ std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, s
   std::size_t at = sent.unsent, kept = first;
   for (const std::size_t earlier : sent.request_ends) {
     if (!counts(messages, end, sent.request_ends.back(), earlier)) continue;
-    for (; at < earlier; ++at) kept += at >= sent.messages.size() || sent.messages[at] ? 1 : 0;
+    for (; at < earlier; ++at) kept += at >= sent.now().size() || sent.now()[at] ? 1 : 0;
     if (kept > first && (ends.empty() || ends.back() != kept)) ends.push_back(kept);
   }
   return ends;

@@ -75,6 +75,13 @@ struct RestoredQuestion {
   bool operator==(const RestoredQuestion&) const = default;
 };
 
+// Whether a turn may still summarise what does not fit into a request.
+enum class Summaries : std::uint8_t {
+  possible,
+  failed,   // in this turn: what does not fit is left out, and the next turn offers it to a summary again
+  used_up,  // Compaction::budget_tokens: what does not fit is left out for good
+};
+
 // A model call that summarises messages.
 struct SummaryCall {
   std::vector<bool> kept;         // the messages that are sent beside the summary
@@ -126,7 +133,9 @@ struct ActiveTurn {
   std::size_t request_end = 0;      // the number of messages in the stable part of the next request
   std::vector<PendingCall> calls;   // of the last answer
   std::shared_ptr<TurnResult> result = std::make_shared<TurnResult>();
-  bool compaction_failed = false;           // what does not fit is left out without a summary
+  Summaries summaries = Summaries::possible;
+  bool tells_left_out = false;              // the next request tells all that is left out for now
+  std::size_t windows_left_out = 0;         // since the last request
   Estimate reserved;                        // for the model call
   std::vector<RestoredQuestion> questions;  // that are not asked again yet
   std::string stop_reason;                  // why it is being stopped, if the turn itself caused the stop

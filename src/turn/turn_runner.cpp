@@ -42,8 +42,10 @@ std::optional<ChatError> refusal_of(Turn turn, const tools::ReadAnswer& answer, 
   const ActiveTurn& active = turn.active();
   const std::uint32_t asked = answers_with_calls(active);
   if (turn.spec().max_tool_rounds != no_limit && asked >= turn.spec().max_tool_rounds)
-    return ChatError{Errc::tool_round_limit, "executed " + std::to_string(asked) +
-                                                 " consecutive tool_call turns without a non-tool response"};
+    return ChatError{Errc::tool_round_limit,
+                     "executed " + std::to_string(asked) +
+                         " consecutive tool_call turns without a non-tool response; to allow more, raise "
+                         "AgentSpec::max_tool_rounds"};
   if (answer.calls.size() > tools::max_calls_per_answer)
     return ChatError{Errc::response_too_large, "the answer has " + std::to_string(answer.calls.size()) +
                                                    " tool calls, more than the " +

@@ -6,6 +6,7 @@
 #include <agentcore/history.hpp>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,11 +28,14 @@ struct Talk : TreeFixture {
   std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();
   std::vector<std::string> windows;
   int texts = 0;
+  std::size_t results = 0;
   int calls = 0;
 
   Talk(ToolProtocol protocol, bool checks_answers, std::size_t max_tokens) {
-    tools->add(make_tool({.name = "look"},
-                         [](const nlohmann::json&, const ToolContext&) { return ToolResult::done("seen"); }));
+    tools->add(make_tool({.name = "look"}, [this](const nlohmann::json&, const ToolContext&) {
+      ++results;
+      return ToolResult::done("seen" + std::string(results * results % 300, 's'));
+    }));
     AgentSpec spec;
     spec.system_prompt = "Be brief.";
     spec.tools = tools;
@@ -201,6 +205,22 @@ TEST_CASE("the stable part of a request begins the next one", "[property][llm][t
         if (one.contains("tools")) RC_ASSERT(one["tools"][0] == two["tools"][0]);
       }
     }
+  });
+}
+
+TEST_CASE("a long result is cut alike in all requests", "[property][llm][tools][context]") {
+  prop("so that what a provider has cached begins the next request, too", [] {
+    const std::vector<ChatRequest> requests = requests_of_any_talk(*rc::gen::inRange<std::size_t>(100, 1000));
+    std::map<std::string, std::string> results;
+    bool is_cut = false;
+    for (const ChatRequest& request : requests)
+      for (const ChatMessage& message : request.messages) {
+        if (message.role != Role::tool) continue;
+        const auto [result, is_new] = results.emplace(message.tool_call_id, message.content);
+        is_cut = is_cut || message.content.find(" left out of the middle ") != std::string::npos;
+        RC_ASSERT(is_new || result->second == message.content);
+      }
+    RC_CLASSIFY(is_cut, "with a result that is cut");
   });
 }
 

@@ -83,6 +83,15 @@ struct ToJson {
   Json operator()(const CompactionChanged& event) const {
     return {{"type", "compaction"}, {"turn", event.turn}, {"ended", event.ended}, {"used", event.used}};
   }
+  Json operator()(const ContextTrimmed& event) const {
+    return {{"type", "trimmed"},
+            {"turn", event.turn},
+            {"call", event.call},
+            {"messages", event.messages.size()},
+            {"windows", event.windows},
+            {"cutResults", event.cut_results.size()},
+            {"forThisTurn", event.for_this_turn}};
+  }
   Json operator()(const ToolStarted& event) const {
     return {{"type", "tool_started"}, {"turn", event.turn},          {"callId", event.call_id},
             {"tool", event.tool},     {"windowId", event.window_id}, {"arguments", shown(event.arguments)}};

@@ -192,6 +192,9 @@ class Audit {
   }
   void see(Seen&, const agentcore::StopPersisted&) {}
   void see(Seen&, const agentcore::MessagePersisted&) {}
+  void see(Seen& seen, const agentcore::ContextTrimmed& body) {
+    require(seen.turn == body.turn, "a context trimmed outside of a turn", body.agent);
+  }
   void see(Seen& seen, const agentcore::CompactionChanged& body) {
     require(seen.turn == body.turn, "a compaction outside of its turn", body.agent);
     require(seen.compacts != !body.ended, "a compaction that began or ended twice", body.agent);

@@ -148,6 +148,10 @@ void Recorder::on_event(const Event& event) {
     line = std::string(to_string(changed->change)) + " " + id + " " + std::to_string(changed->kept_messages);
   } else if (const auto* summary = event.get<CompactionChanged>()) {
     line = (!summary->ended ? "compacts " : summary->used ? "compacted " : "not-compacted ") + id;
+  } else if (const auto* trimmed = event.get<ContextTrimmed>()) {
+    line = (trimmed->for_this_turn ? "left-out " : "trimmed ") + id + " " +
+           std::to_string(trimmed->messages.size());
+    if (!reported.in_turn || trimmed->turn != reported.turn) broken("a context trimmed outside its turn");
   } else if (const auto* shut = event.get<WindowClosed>()) {
     line = "window-closed " + id + " " + shut->window_id + " " + in_words(to_string(shut->reason));
   } else if (const auto* pause = event.get<PauseChanged>()) {

@@ -120,6 +120,7 @@ struct Transcript {
   void add_body(const Steered& steered) { add(steered.message.text); }
   void add_body(const ConversationChanged& changed) { add(to_string(changed.change)); }
   void add_body(const CompactionChanged& changed) { add(changed.error); }
+  void add_body(const ContextTrimmed&) {}
   void add_body(const AgentRestored& restored) { add(restored.unbound); }
   void add_body(const StopPersisted& stop) { add(stop.agent_id); }
   void add_body(const MessagePersisted&) {}

@@ -23,7 +23,7 @@ std::size_t bytes(std::string_view text) {
 std::string text_of(const std::vector<ChatMessage>& messages, const ChatMessage* earlier = nullptr,
                     std::size_t room = 10'000) {
   const std::vector<bool> sent(messages.size(), true), kept(messages.size(), false);
-  return context::text_to_summarise({messages, sent, kept, earlier}, room, bytes);
+  return context::text_to_summarise({messages, sent, kept, earlier, {}}, room, bytes);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -60,14 +60,14 @@ TEST_CASE("the newest messages that fit are summarised, and messages that stay a
     messages.push_back(ChatMessage::user(std::string(i == 7 ? 900 : 50, static_cast<char>('a' + i))));
   const std::vector<bool> sent = {true, true, false, true, true, true, true, true, true};
   const std::vector<bool> kept = {false, false, false, false, false, false, false, false, true};
-  const std::string text = context::text_to_summarise({messages, sent, kept, nullptr}, 500, bytes);
+  const std::string text = context::text_to_summarise({messages, sent, kept, nullptr, {}}, 500, bytes);
   CHECK(text.size() <= 500);
   for (const char shown : {'e', 'f', 'g'}) CHECK(text.find(std::string(50, shown)) != std::string::npos);
   for (const char hidden : {'a', 'c', 'h', 'i'})
     CHECK(text.find(std::string(50, hidden)) == std::string::npos);
-  CHECK(context::text_to_summarise({messages, sent, kept, nullptr}, 200, bytes).empty());
+  CHECK(context::text_to_summarise({messages, sent, kept, nullptr, {}}, 200, bytes).empty());
   const auto earlier = context::summary_message(std::string(400, 's'));
-  CHECK(context::text_to_summarise({messages, sent, kept, &earlier}, 500, bytes).empty());
+  CHECK(context::text_to_summarise({messages, sent, kept, &earlier, {}}, 500, bytes).empty());
 }
 
 TEST_CASE("an interruption is not told to the model that summarises", "[context][compaction][G11]") {

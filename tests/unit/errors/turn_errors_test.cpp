@@ -219,7 +219,8 @@ ErrorRows test::turn_errors() {
   rows.push_back({"too many tool calls", error_of_many_calls(), Errc::response_too_large,
                   "the answer has 65 tool calls, more than the 64 allowed"});
   rows.push_back({"a tool round too many", error_of_many_rounds(), Errc::tool_round_limit,
-                  "executed 1 consecutive tool_call turns without a non-tool response"});
+                  "executed 1 consecutive tool_call turns without a non-tool response; to allow more, raise "
+                  "AgentSpec::max_tool_rounds"});
   add_invalid_answers(rows);
   add_deadlines(rows);
   add_budgets(rows);

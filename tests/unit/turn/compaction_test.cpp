@@ -173,6 +173,109 @@ TEST_CASE("without a whole summary the messages are left out, and the turn goes 
   }
 }
 
+TEST_CASE("after a failed summary the next turn offers the same messages to one again",
+          "[turn][context][compaction]") {
+  const ChatOutcome failures[] = {ChatOutcome::failed({Errc::http_error, "HTTP 503", 503, true}),
+                                  ChatOutcome::cancelled(), whole()};
+  for (const ChatOutcome& failure : failures) {
+    Compacting t;
+    const Agent agent = t.with_history();
+    std::vector<ContextTrimmed> trims;
+    const auto events = agent.on<ContextTrimmed>([&](const auto& trimmed) { trims.push_back(trimmed); });
+    t.ask(agent, "four");
+    t.end_summary(failure, " ");
+    CHECK(t.sent(agent) == "three, re three, four");
+    CHECK(t.logged("the next one tries again"));
+    REQUIRE(trims.size() == 1);
+    CHECK(trims[0].messages == std::vector<std::size_t>{0, 1, 2, 3});
+    CHECK((trims[0].for_this_turn && trims[0].turn == 4 && trims[0].call == 2));
+    CHECK((trims[0].tokens_before > 1000 && trims[0].tokens_after < 500));
+    t.answer("re four");
+    t.ask(agent, "five");
+    REQUIRE(t.summarises());
+    CHECK(t.to_summarise().find(R"("text":"one)") != std::string::npos);
+    CHECK(t.to_summarise().find(R"("text":"re two)") != std::string::npos);
+    t.end_summary(whole(), "At last.");
+    CHECK(t.sent(agent) == "sum:At last., three, re three, four, re four, five");
+    CHECK(trims.size() == 1);
+    CHECK(t.llm->histories_were_valid());
+  }
+}
+
+TEST_CASE("while summaries fail, each request begins as the one before", "[turn][context][compaction]") {
+  Compacting t;
+  const Agent agent = t.with_history();
+  std::vector<ContextTrimmed> trims;
+  const auto events = agent.on<ContextTrimmed>([&](const auto& trimmed) { trims.push_back(trimmed); });
+  std::vector<ChatMessage> before;
+  for (const char* question : {"four", "five", "six"}) {
+    t.ask(agent, question);
+    REQUIRE(t.summarises());
+    t.end_summary(ChatOutcome::failed({Errc::network_error, "no network"}), "half");
+    const std::vector<ChatMessage>& now = t.request().messages;
+    REQUIRE(now.size() > before.size());
+    CHECK(std::equal(before.begin(), before.end(), now.begin()));
+    before = now;
+    t.answer("so");
+  }
+  REQUIRE(trims.size() == 3);  // each turn tells what it lacks
+  CHECK(trims[2].messages == trims[0].messages);
+  CHECK(trims[2].tokens_before > trims[2].tokens_after + 500);
+}
+
+TEST_CASE("messages that no budget let summarise are summarised when one does",
+          "[turn][context][compaction][budget]") {
+  Compacting t;
+  const Agent agent = t.with_history();
+  CHECK(agent.grant({.tokens = 700}));
+  t.ask(agent, "four");
+  CHECK(t.sent(agent) == "three, re three, four");
+  CHECK(t.seen.count("left-out a 4") == 1);
+  t.answer("re four");
+  CHECK(agent.grant({.tokens = 100'000}));
+  t.ask(agent, "five");
+  CHECK(t.summarises());
+  t.end_summary(whole());
+  CHECK(t.sent(agent) == "sum:It was long., three, re three, four, re four, five");
+}
+
+TEST_CASE("a TokenCounter that throws once makes no message forgotten", "[turn][context][compaction][G16]") {
+  Compacting t;
+  int throws_at = 0, counts = 0;
+  AgentSpec spec;
+  spec.context = context();
+  spec.context.count_tokens = [&](std::string_view text) {
+    if (++counts == throws_at) throw std::runtime_error("no count");
+    return text.size();
+  };
+  const Agent agent = t.with_history(std::move(spec));
+  SECTION("before it is known what does not fit") {
+    throws_at = counts + 1;
+  }
+  SECTION("when the summary is planned") {
+    throws_at = counts + 3;
+  }
+  t.ask(agent, "four");
+  CHECK_FALSE(t.summarises());
+  t.answer("re four");
+  t.ask(agent, "five");
+  REQUIRE(t.summarises());
+  CHECK(t.to_summarise().find(R"("text":"one)") != std::string::npos);
+}
+
+TEST_CASE("what is left out for a turn is sent again after a rewind", "[turn][context][compaction][rewind]") {
+  Compacting t;
+  const Agent agent = t.with_history();
+  t.ask(agent, "four");
+  t.end_summary(ChatOutcome::failed({}), "");
+  t.answer("re four");
+  CHECK(rewind(agent, 3));
+  CHECK(t.sent(agent) == "one, re one, two, re two");
+  t.ask(agent, "next");
+  CHECK_FALSE(t.summarises());
+  CHECK(t.request().messages.size() == 5);
+}
+
 TEST_CASE("a summary with which the request is too long is not used", "[turn][context][compaction]") {
   Compacting t;
   const Agent agent = t.with_history();
@@ -532,7 +635,7 @@ TEST_CASE("no summary is made beyond its own budget or that of the agent",
     const Agent agent = t.with_history({.context = context({.budget_tokens = 1000})});
     t.ask(agent, "four");
     CHECK_FALSE(t.summarises());
-    CHECK(t.logged("a budget does not cover the summary"));
+    CHECK(t.logged("Compaction::budget_tokens does not cover the summary"));
   }
   SECTION("of the agent, which covers only a part of a summary") {
     Compacting t;

@@ -1,8 +1,13 @@
 // What a model is sent of a conversation, before every call.
+#include "core/utf8.hpp"
 #include "support/drive/tool_turn.hpp"
+
+#include <agentcore/history.hpp>
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -94,6 +99,133 @@ TEST_CASE("the context is trimmed before every call of a turn", "[turn][context]
   CHECK(trimmed);
   CHECK(t.sent_with("an old turn") == 0);
   CHECK(agent.conversation().value().size() == 1 + 2 + 1 + 8 * 2);
+}
+
+TEST_CASE("an event says what a request leaves out", "[turn][context][Y8]") {
+  Trimming t;
+  const auto tools = std::make_shared<ToolRegistry>();
+  tools->open({.id = "w", .content = std::string(50, 'w'), .important = false});
+  const Agent agent =
+      t.root("a", {.system_prompt = "Be brief.", .tools = tools, .context = context(1200, 600)});
+  std::vector<ContextTrimmed> trims;
+  const auto events = agent.on<ContextTrimmed>([&](const auto& trimmed) { trims.push_back(trimmed); });
+  t.say(agent, "one");
+  CHECK(trims.empty());
+  for (int i = 0; i < 30 && trims.empty(); ++i) t.say(agent, long_text);
+  REQUIRE(trims.size() == 1);
+  const ContextTrimmed& trim = trims[0];
+  const std::vector<ChatMessage> all = agent.conversation().value();
+  REQUIRE(trim.messages.size() >= 2);
+  CHECK(trim.messages[0] == 1);  // behind the system prompt
+  CHECK(all.at(trim.messages[0]).content == "one");
+  CHECK(all.size() - trim.messages.size() == agent.context().value().size());
+  CHECK((trim.turn > 2 && trim.call == 1 && !trim.for_this_turn));
+  CHECK(trim.windows == 1);
+  CHECK(trim.tokens_before > 1200);
+  CHECK(trim.tokens_after <= 600);
+}
+
+TEST_CASE("a verb in the event of a trimmed context ends the turn before its request",
+          "[turn][context][G1][Q3]") {
+  Trimming t;
+  const Agent agent = t.root("a", {.context = context(150, 80)});
+  const auto events =
+      t.tree->on<ContextTrimmed>([&](const ContextTrimmed&) { CHECK(agent.stop().accepted()); });
+  std::size_t calls = 0;
+  for (int i = 0; i < 6 && t.state("a") == AgentState::idle; ++i) {
+    calls = t.llm->calls();
+    CHECK(agent.send(long_text).accepted());
+    t.settle();
+    if (t.llm->find("a")) t.llm->answer("a", long_text);
+    t.settle();
+  }
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.llm->calls() == calls);
+  CHECK(t.llm->histories_were_valid());
+}
+
+TEST_CASE("a result has at most a quarter of a request, and the conversation keeps all of it",
+          "[turn][context][tools][Y8][G15]") {
+  Trimming t;
+  std::string said;
+  const auto tools = std::make_shared<ToolRegistry>();
+  tools->add(
+      make_tool({.name = "long"}, [&](const json&, const ToolContext&) { return ToolResult::done(said); }));
+  const auto result_of = [&](const std::vector<ChatMessage>& messages, const std::string& id) {
+    const auto found = std::ranges::find(messages, id, &ChatMessage::tool_call_id);
+    return found == messages.end() ? std::string() : found->content;
+  };
+  const Agent agent = t.root("a", {.tools = tools, .context = context(800, 700)});
+  std::vector<ContextTrimmed> trims;
+  const auto events = agent.on<ContextTrimmed>([&](const auto& trimmed) { trims.push_back(trimmed); });
+  t.ask(agent, "go");
+  said = "begin" + std::string(500, 'x') + "end";
+  t.llm->call_tools("a", {{.id = "1", .name = "long"}});
+  t.settle();
+  const std::string cut = result_of(t.sent(), "1");
+  CHECK(cut.size() <= 200 - 4);
+  CHECK(cut.size() > 150);
+  CHECK(cut.starts_with("beginx"));
+  CHECK(cut.ends_with("xend"));
+  CHECK(cut.find("\n[... ") != std::string::npos);
+  CHECK(cut.find(" bytes left out of the middle ...]\n") != std::string::npos);
+  CHECK(result_of(agent.conversation().value(), "1") == said);
+  CHECK(agent.context().value() == t.sent());
+  REQUIRE(trims.size() == 1);
+  CHECK(trims[0].cut_results == std::vector<std::size_t>{2});
+  CHECK(trims[0].messages.empty());
+
+  said = std::string(196, 'y');
+  t.llm->call_tools("a", {{.id = "2", .name = "long"}});
+  t.settle();
+  CHECK(result_of(t.sent(), "2") == said);
+  CHECK(result_of(t.sent(), "1") == cut);  // as before
+  CHECK(trims.size() == 1);
+  said = std::string(900, 'z');
+  t.llm->call_tools("a", {{.id = "3", .name = "long"}});
+  t.settle();
+  CHECK(result_of(t.sent(), "1") == cut);
+  CHECK(result_of(t.sent(), "3").size() <= 200 - 4);
+  REQUIRE(trims.size() == 2);
+  CHECK(trims[1].cut_results == std::vector<std::size_t>{6});
+  t.llm->answer("a", "done");
+  t.settle();
+}
+
+TEST_CASE("a result is cut at whole characters, whatever counts them", "[turn][context][tools]") {
+  for (const bool estimates : {false, true}) {
+    Trimming t;
+    std::string said;
+    for (int i = 0; i < 300; ++i) said += "\xe5\xb7\xb2";
+    const auto tools = std::make_shared<ToolRegistry>();
+    tools->add(
+        make_tool({.name = "long"}, [&](const json&, const ToolContext&) { return ToolResult::done(said); }));
+    ContextOptions options = context(800, 700);
+    if (estimates) options = {.max_tokens = 320};
+    const Agent agent = t.root("a", {.tools = tools, .context = options});
+    t.ask(agent, "go");
+    t.llm->call_tools("a", {{.id = "1", .name = "long"}});
+    t.settle();
+    const std::string& cut = t.sent().back().content;
+    CHECK(cut.size() < said.size());
+    CHECK(history_from_json(history_to_json(t.sent())).value() == t.sent());
+    CHECK(cut.find("\xef\xbf\xbd") == std::string::npos);
+    CHECK(detail::core::is_utf8(cut));
+    if (estimates) CHECK(estimate_tokens(cut) <= 76);
+  }
+}
+
+TEST_CASE("without a limit no result is cut", "[turn][context][tools]") {
+  Trimming t;
+  const std::string said(200'000, 'x');
+  const auto tools = std::make_shared<ToolRegistry>();
+  tools->add(
+      make_tool({.name = "long"}, [&](const json&, const ToolContext&) { return ToolResult::done(said); }));
+  const Agent agent = t.root("a", {.tools = tools, .context = context(no_limit, 0)});
+  t.ask(agent, "go");
+  t.llm->call_tools("a", {{.id = "1", .name = "long"}});
+  t.settle();
+  CHECK(t.sent().back().content == said);
 }
 
 TEST_CASE("a pinned turn is never trimmed", "[turn][context][Y8]") {

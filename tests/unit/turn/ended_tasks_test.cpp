@@ -75,6 +75,22 @@ TEST_CASE("the next turn reports ended tasks to the model in order and once", "[
   CHECK(t.last_question() == "Anything else?");
 }
 
+TEST_CASE("results of ended tasks have at most a quarter of a request", "[turn][background][context][G15]") {
+  EndedTasks t;
+  ContextOptions options{.max_tokens = 2000, .target_tokens = 1000};
+  options.count_tokens = [](std::string_view text) { return text.size(); };
+  const Agent agent = t.begin(1, {.context = std::move(options)});
+  t.held.calls[0].done(ToolResult::done("found " + std::string(1500, 'x') + " it"));
+  t.settle();
+  t.ask(agent, "Well?");
+  const std::string sent = t.last_question();
+  CHECK(sent.size() < 500 + heading.size() + 10);
+  CHECK(sent.starts_with(heading + R"({"result":"found x)"));
+  CHECK(sent.ends_with("\n\nWell?"));
+  CHECK(sent.find("bytes left out of the middle") != std::string::npos);
+  CHECK(agent.conversation().value().back().content.find(std::string(1500, 'x')) != std::string::npos);
+}
+
 TEST_CASE("a task that ends within a turn is reported in the next one", "[turn][background][G8]") {
   EndedTasks t;
   const Agent agent = t.begin(1);

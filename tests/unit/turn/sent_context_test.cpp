@@ -139,3 +139,40 @@ TEST_CASE("the positions of what is sent move when older messages are removed",
   sent.remove(1, 9);  // beyond what was counted
   CHECK(sent.tokens.size() == 1);
 }
+
+TEST_CASE("cuts stay with their messages", "[turn][context][compaction]") {
+  SentContext sent;
+  sent.messages.assign(8, true);
+  sent.tokens.assign(8, 1);
+  sent.cuts = {{1, {1, 2}}, {3, {3, 4}}, {6, {6, 7}}};
+  sent.cuts_told = 2;
+  SECTION("when messages are removed") {
+    sent.remove(2, 4);
+    REQUIRE(sent.cuts.size() == 2);
+    CHECK((sent.cuts[0].message == 1 && sent.cuts[0].cut == agentcore::detail::context::Cut{1, 2}));
+    CHECK((sent.cuts[1].message == 4 && sent.cuts[1].cut == agentcore::detail::context::Cut{6, 7}));
+    CHECK(sent.cuts_told == 1);
+  }
+  SECTION("when the history becomes shorter") {
+    sent.keep_first(2, turns_at({0}, 2));
+    REQUIRE(sent.cuts.size() == 1);
+    CHECK(sent.cuts[0].message == 1);
+    CHECK(sent.cuts_told == 1);
+  }
+}
+
+TEST_CASE("what is left out for now is kept for good and given up by a decision",
+          "[turn][context][compaction]") {
+  SentContext sent;
+  sent.decide({true, true, true, true});
+  sent.request_ends = {2};
+  sent.decide_for_now({false, false, true, true});
+  CHECK(sent.now() == std::vector<bool>{false, false, true, true});
+  CHECK(sent.messages == std::vector<bool>{true, true, true, true});
+  CHECK(sent.unsent == 0);
+  CHECK_FALSE(sent.request_ends.empty());
+  sent.decide({true, true, true, true, true});
+  CHECK(sent.now().size() == 5);
+  CHECK(sent.now() == sent.messages);
+  CHECK(sent.request_ends.empty());  // no earlier request begins as the next one
+}

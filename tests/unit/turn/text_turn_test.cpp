@@ -52,23 +52,25 @@ TEST_CASE("the blocks of an answer are not shown to people", "[turn][tools][X30]
 
 TEST_CASE("nothing of a block with an end tag in a string is shown to people", "[turn][tools][X30]") {
   TextTurn t;
+  json heard;
+  t.tools->add(make_tool({.name = "note", .parameters = R"({"type":"object"})"},
+                         [&](const json& arguments, const ToolContext&) {
+                           heard = arguments;
+                           return ToolResult::done("noted");
+                         }));
   const std::string block =
       R"(<tool_call>```json)"
       "\n"
-      R"({"window_id":"tools","action_id":"held","params":{"text":"a </tool_call> secret"}})"
+      R"({"window_id":"tools","action_id":"note","params":{"text":"a </tool_call> secret"}})"
       "\n```</tool_call>";
   for (const char c : "I look. " + block + " Done.") t.llm->delta("a", std::string(1, c));
   t.llm->answer("a", "");
   t.settle();
   CHECK(t.shown() == "I look.  Done.");
-  REQUIRE(t.held.calls.size() == 1);
-  CHECK(t.held.calls[0].arguments == json{{"text", "a </tool_call> secret"}});
-  CHECK(t.history().find("I look.  Done.[held") != std::string::npos);
-  t.held.calls[0].done(ToolResult::done("seen"));
-  t.settle();
+  CHECK(heard == json{{"text", "a </tool_call> secret"}});
+  CHECK(t.history().find("I look.  Done.[note") != std::string::npos);
   t.answer("done");
   CHECK(t.result->text == "done");
-  t.held.calls.clear();
 }
 
 TEST_CASE("the end of an answer delivers text that only began like a block", "[turn][tools][X30]") {

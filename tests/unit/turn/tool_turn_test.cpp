@@ -136,7 +136,9 @@ TEST_CASE("a thirteenth step with tools fails the turn and keeps its steps and u
   CHECK(t.llm->calls() == 13);
   CHECK(t.seen.count("ended a 1 failed") == 1);
   CHECK(t.error.code == Errc::tool_round_limit);
-  CHECK(t.error.message == "executed 12 consecutive tool_call turns without a non-tool response");
+  CHECK(t.error.message ==
+        "executed 12 consecutive tool_call turns without a non-tool response; to allow more, raise "
+        "AgentSpec::max_tool_rounds");
   CHECK(t.result->calls.size() == 12);
   CHECK(t.result->usage.total_tokens == 13 * 15);
   CHECK(is_valid_history(t["a"].conversation().value()));
