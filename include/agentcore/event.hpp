@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -96,6 +97,8 @@ inline constexpr EventKinds all_event_kinds = ~EventKinds{0};
 
 template <typename T, typename... Types>
 consteval EventKinds kind_of(const std::variant<Types...>* /*type only*/) {
+  static_assert(sizeof...(Types) <= std::numeric_limits<EventKinds>::digits,
+                "each type of event has a bit of its own: give EventKinds more bits");
   EventKinds bit = 1, kind = 0;
   ((kind |= std::is_same_v<T, Types> ? bit : 0, bit <<= 1), ...);
   return kind;

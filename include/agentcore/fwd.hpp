@@ -82,7 +82,7 @@ class ScriptedClient;
 /// Internal.
 namespace detail {
 struct TestAccess;
-using EventKinds = std::uint32_t;  // a set of types of events, one bit for each
+using EventKinds = std::uint64_t;  // a set of types of events, one bit for each
 }  // namespace detail
 
 // Internal namespaces. They are declared here because public objects contain pointers to their types.

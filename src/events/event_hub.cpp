@@ -41,6 +41,8 @@ struct BorrowedText {
 };
 
 // The kind of an event, as one bit.
+static_assert(std::is_same_v<ObserverList<Event>::Kinds, detail::EventKinds>);
+
 detail::EventKinds kind_of(const Event& event) noexcept {
   return detail::EventKinds{1} << event.body.index();
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <list>
 #include <memory>
 #include <utility>
@@ -23,7 +24,7 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
   using Callback = std::function<void(const Argument&)>;
 
   // A set of kinds of arguments, one bit for each.
-  using Kinds = std::uint32_t;
+  using Kinds = std::uint64_t;
   static constexpr Kinds all_kinds = ~Kinds{0};
 
   bool empty() const noexcept { return live_ == 0; }
@@ -84,7 +85,7 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
   void count(Kinds kinds, int change) noexcept {
     for (std::size_t bit = 0; bit < callbacks_of_.size(); ++bit) {
       if ((kinds >> bit & 1U) == 0) continue;
-      callbacks_of_[bit] += static_cast<std::size_t>(change);
+      callbacks_of_[bit] += static_cast<std::uint32_t>(change);
       if (callbacks_of_[bit] != 0)
         kinds_ |= Kinds{1} << bit;
       else
@@ -114,7 +115,7 @@ class ObserverList : public std::enable_shared_from_this<ObserverList<Argument>>
   Entries entries_;
   std::size_t live_ = 0;
   Kinds kinds_ = 0;
-  std::array<std::size_t, 32> callbacks_of_ = {};  // by the bit of the kind
+  std::array<std::uint32_t, std::numeric_limits<Kinds>::digits> callbacks_of_ = {};  // by the bit of the kind
   int depth_ = 0;
 };
 

@@ -3,9 +3,15 @@
 
 #include "support/catch.hpp"
 
+#include <agentcore/event.hpp>
+
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 using namespace agentcore;
@@ -16,6 +22,37 @@ namespace {
 const auto plain = [](const auto& call) { call(); };
 
 }  // namespace
+
+namespace {
+
+template <std::size_t number>
+struct Kind {};
+
+template <std::size_t... numbers>
+void check_kinds(std::index_sequence<numbers...>) {
+  using All = std::variant<Kind<numbers>...>;
+  const std::vector<detail::EventKinds> bits{
+      detail::kind_of<Kind<numbers>>(static_cast<const All*>(nullptr))...};
+  auto list = std::make_shared<ObserverList<int>>();
+  std::vector<std::size_t> called;
+  std::vector<Subscription> all;
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    all.push_back(list->add([&called, i](int) { called.push_back(i); }, bits[i]));
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    CHECK((list->kinds() & bits[i]) != 0);
+    called.clear();
+    list->notify(0, plain, bits[i]);
+    CHECK(called == std::vector<std::size_t>{i});
+  }
+  for (auto& one : all) one.reset();
+  CHECK(list->kinds() == 0);
+}
+
+}  // namespace
+
+TEST_CASE("each of 64 types of events has observers of its own", "[events]") {
+  check_kinds(std::make_index_sequence<64>());
+}
 
 TEST_CASE("callbacks are called in the order of subscribing", "[events]") {
   auto list = std::make_shared<ObserverList<int>>();
