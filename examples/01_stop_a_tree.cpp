@@ -48,7 +48,7 @@ int main() {
   stopped = true;
   expect(sent.accepted() && result.took_effect() && scout.state().value() == agentcore::AgentState::stopping);
 
-  runtime.run_until_idle();
+  expect(runtime.run_until_idle().is_idle());
   expect(scout.state().value() == agentcore::AgentState::stopped && llm.open_calls() == 0 && late == 0);
   expect(scout.send("Still there?").reason == agentcore::Errc::agent_stopped);
   // [/snippet]

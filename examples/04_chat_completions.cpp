@@ -33,7 +33,7 @@ int main() {
   });
   const agentcore::Agent agent = tree.create({.max_tokens = 200}).value();
   if (!agent.send("Why is the sky blue?")) return 1;
-  const bool done = runtime.run_until_idle();
+  const bool done = runtime.run_until_idle().is_idle();
   // [/snippet]
   std::putchar('\n');
   return done ? 0 : 1;

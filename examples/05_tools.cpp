@@ -76,6 +76,6 @@ int main() {
   agentcore::Agent agent = tree.create({.tools = tools}).value();
   // [/snippet]
   if (!agent.send("How many prime numbers are there below 100000? Take a note.")) return 1;
-  const bool done = runtime.run_until_idle();
+  const bool done = runtime.run_until_idle().is_idle();
   return done && answered && notes.size() == 1 ? 0 : 1;
 }

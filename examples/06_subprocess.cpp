@@ -78,7 +78,7 @@ int main() {
 
   const auto before = runtime.now();
   if (!agent.stop().took_effect()) return 1;  // SIGTERM has gone to both when it returns
-  const bool settled = runtime.run_until_idle();
+  const bool settled = runtime.run_until_idle().is_idle();
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(runtime.now() - before);
   const std::size_t left = marked_processes();
   std::printf("after %d us %zu processes are left\n", static_cast<int>(took.count()), left);

@@ -128,7 +128,7 @@ int main() {
       run_until_question(runtime, tree);
     }
   }
-  const bool idle = runtime.run_until_idle();
+  const bool idle = runtime.run_until_idle().is_idle();
   std::printf("%zu booked, the agent is %s\n", booked, to_string(*agent.state()).data());
   if (attended) return idle ? 0 : 1;
   using enum agentcore::QuestionOutcome;

@@ -84,6 +84,6 @@ int main() {
   const agentcore::Agent agent = tree.create(std::move(spec)).value();
   // [/snippet]
   if (!agent.send("Write down milk and bread.")) return 1;
-  const bool idle = runtime.run_until_idle();
+  const bool idle = runtime.run_until_idle().is_idle();
   return idle && completed && steps == 4 && tools->windows().size() == 1 ? 0 : 1;
 }

@@ -41,7 +41,7 @@ int main() {
   // [/snippet]
 
   if (!agent.send("How warm is it in Oslo?")) return 1;
-  const bool idle = runtime.run_until_idle();
+  const bool idle = runtime.run_until_idle().is_idle();
   std::printf("%s\n", shown.c_str());
   return idle && degrees == 7 && llm.calls() == 2 && agent.conversation().value().size() == 2 ? 0 : 1;
 }

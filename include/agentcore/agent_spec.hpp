@@ -175,7 +175,8 @@ struct AgentSpec {
   /// Agent::renew(), for example in each frame of a game; > 0. When it runs out, the agent is stopped with
   /// StopCause::lease, even if the loop is busy: the next beginning, answer or message is refused, and a
   /// timer cuts what runs. Then only resume() opens the agent, with a whole lease. It begins at the creation
-  /// and also runs in a pause. Not for AgentRole::user. no_limit: none.
+  /// and also runs in a pause, and while the machine sleeps (Clock::boot_time()). Not for AgentRole::user.
+  /// no_limit: none.
   Duration lease = no_limit;
   /// What is kept of an answer that was not completed. The kept part is an assistant message with the mark of
   /// its interruption (ChatMessage::interruption), and TurnResult::partial. Its tool calls and its reasoning

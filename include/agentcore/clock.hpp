@@ -34,6 +34,11 @@ class AGENTCORE_API Clock {
   /// must not call into agentcore, and must not wait for a lock that a caller of agentcore may hold.
   /// @threadsafe
   virtual TimePoint now() const noexcept = 0;
+  /// The time for leases (AgentSpec::lease): it passes also while the machine sleeps, so a laptop does not
+  /// wake with a lease that should have run out. It has a start of its own. Never goes back. The rules of
+  /// now() hold. By default that of now().
+  /// @threadsafe
+  virtual TimePoint boot_time() const noexcept { return now(); }
   /// The time of day, for records only (StopRecord): nothing waits for it. It may go back. By default that of
   /// the system. The rules of now() hold.
   /// @threadsafe
@@ -42,16 +47,18 @@ class AGENTCORE_API Clock {
   /// False if the time passes only by advance(): the loop then never sleeps for a timer, but moves the clock
   /// to it.
   virtual bool runs_by_itself() const noexcept { return true; }
-  /// Moves the clock forward by `step`, which is not negative. Runtime::run_for() and run_until_idle() call
-  /// it if runs_by_itself() is false. By default does nothing: then only the host moves the clock, and
-  /// run_for() returns when nothing is ready.
+  /// Moves the clock forward by `step`, which is not negative, and boot_time() with it. Runtime::run_for()
+  /// and run_until_idle() call it if runs_by_itself() is false. By default does nothing: then only the host
+  /// moves the clock, and run_for() returns when nothing is ready.
   virtual void advance(Duration /*step*/) noexcept {}
 };
 
-/// std::chrono::steady_clock: the default clock of every Runtime.
+/// std::chrono::steady_clock: the default clock of every Runtime. For leases: CLOCK_BOOTTIME on Linux, and on
+/// other systems the clock that runs while the machine sleeps.
 class AGENTCORE_API SystemClock final : public Clock {
  public:
   TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
+  TimePoint boot_time() const noexcept override;
 };
 
 }  // namespace agentcore

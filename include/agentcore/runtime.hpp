@@ -6,6 +6,7 @@
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/log.hpp>
+#include <agentcore/no_limit.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/subscription.hpp>
 
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace agentcore {
 
@@ -23,6 +25,30 @@ enum class LoopBackend : unsigned char {
   /// poll(2): portable. Runtime::poll_descriptor() reports wake-ups only, neither the other descriptors nor
   /// timers, so the host must wait with Runtime::run_for().
   poll,
+};
+
+/// Why Runtime::run_until_idle() returned.
+enum class RunEnd : unsigned char {
+  idle,          ///< The loop is idle.
+  limit,         ///< The limit of time has passed, and the loop is not idle.
+  in_callback,   ///< It was called within a callback of this Runtime: nothing was done.
+  wrong_thread,  ///< Another thread is in poll(), run_for() or run_until_idle(): nothing was done.
+  runtime_gone   ///< A callback has destroyed the Runtime.
+};
+/// Returns the name of the enumerator, spelled as above.
+AGENTCORE_API std::string_view to_string(RunEnd end) noexcept;
+
+/// The result of Runtime::run_until_idle(): true if the loop became idle.
+///
+///     agentcore::RunResult run = runtime.run_until_idle(std::chrono::seconds(10));
+///     if (!run) std::fprintf(stderr, "not idle: %s\n", to_string(run.reason).data());
+struct RunResult {
+  RunEnd reason = RunEnd::idle;  ///< Why the function returned.
+
+  /// True if the loop is idle.
+  bool is_idle() const noexcept { return reason == RunEnd::idle; }
+  /// The same.
+  explicit operator bool() const noexcept { return is_idle(); }
 };
 
 /// The options of a Runtime.
@@ -91,7 +117,7 @@ class AGENTCORE_API Runtime {
   /// Does the work that is ready, for about RuntimeOptions::poll_budget, and never waits for work. The order:
   /// stops and other control operations, then descriptors, timers, posted functions, then agents, one step
   /// per agent and round. Returns true if more work is ready than the budget allowed. Within a callback it
-  /// does nothing and returns false; so do run_for() and run_until_idle().
+  /// does nothing and returns false; run_for() and run_until_idle() do nothing, too.
   /// @loop_thread
   bool poll();
 
@@ -113,11 +139,12 @@ class AGENTCORE_API Runtime {
 
   /// Drives the loop until it is idle, or until `limit` has passed. Idle: nothing is ready, no timer runs but
   /// those of leases (AgentSpec::lease), and no agent has an operation in flight (model call, tool call,
-  /// question, background task). Returns true
-  /// if the loop became idle. A ManualClock is moved as by run_for(); while no timer runs, the function waits
-  /// for operations in flight for at most `limit` of real time.
+  /// question, background task). Without a limit it returns only then: it waits as long as a question to a
+  /// person is open, or a tool without a time-out runs. The result says why it returned. A ManualClock is
+  /// moved as by run_for(); while no timer runs, the function waits for operations in flight for at most
+  /// `limit` of real time.
   /// @loop_thread
-  bool run_until_idle(Duration limit = std::chrono::seconds(60));
+  RunResult run_until_idle(Duration limit = no_limit);
 
   /// A descriptor for a foreign loop: it is readable whenever poll() has work; call poll() then. It also
   /// becomes readable when the earliest timer is due, so an adapter needs only this function. Owned by the

@@ -13,7 +13,7 @@ Lease::Lease(Leases& leases, NodeId agent, const Clock& clock, Duration length,
       clock_(clock),
       length_(length),
       above_(std::move(above)),
-      until_(end_from(clock.now())) {
+      until_(end_from(clock.boot_time())) {
 }
 
 Lease::Rep Lease::end_from(TimePoint now) const noexcept {
@@ -25,7 +25,7 @@ Lease::Rep Lease::end_from(TimePoint now) const noexcept {
 bool Lease::renew() noexcept {
   Rep until = until_.load(std::memory_order_acquire);
   while (until != over) {
-    const TimePoint now = clock_.now();
+    const TimePoint now = clock_.boot_time();
     const bool in_time = now.time_since_epoch().count() < until;
     // Its end too: another thread may have renewed it since `until` was read.
     const Rep next = in_time ? std::max(until, end_from(now)) : over;
@@ -35,7 +35,7 @@ bool Lease::renew() noexcept {
 }
 
 void Lease::reopen() noexcept {
-  until_.store(end_from(clock_.now()), std::memory_order_release);
+  until_.store(end_from(clock_.boot_time()), std::memory_order_release);
   ended_.store(false, std::memory_order_release);
   leases_.request_check();
 }
@@ -43,7 +43,7 @@ void Lease::reopen() noexcept {
 bool Lease::is_over() noexcept {
   Rep until = until_.load(std::memory_order_acquire);
   while (until != over) {
-    if (clock_.now().time_since_epoch().count() < until) return false;
+    if (clock_.boot_time().time_since_epoch().count() < until) return false;
     if (until_.compare_exchange_weak(until, over, std::memory_order_acq_rel)) return true;
   }
   return true;

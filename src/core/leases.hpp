@@ -20,8 +20,9 @@ namespace agentcore::detail::core {
 
 class Leases;
 
-// The lease of one agent. To renew it, and to notice its end, are both a compare-and-set of its time: so a
-// lease that was renewed has not run out, and one that has run out is not renewed. @threadsafe
+// The lease of one agent. All times are of Clock::boot_time(): a lease runs while the machine sleeps. To
+// renew it, and to notice its end, are both a compare-and-set of its time: so a lease that was renewed has
+// not run out, and one that has run out is not renewed. @threadsafe
 class Lease {
  public:
   // `above`: the lease of the nearest ancestor that has one. It begins now.

@@ -38,6 +38,7 @@ void Engine::close() {
   // Each of these may run code of the host that calls back in; `closed` makes all of it harmless.
   work_.posts.close();
   work_.timers.clear();
+  work_.boot_timers.clear();
   work_.sources.retire_all(std::move(sources));
   descriptors_.close();
   log_.close();
@@ -48,10 +49,23 @@ std::uint64_t Engine::start_timer(TimePoint when, std::function<void()> function
   if (closed()) return 0;
   // Never in the past: a caller that repeatedly starts overdue timers must not overtake those that wait.
   const std::uint64_t id = work_.timers.add(std::max(when, now()), std::move(function), use);
-  if (state_.in_poll) return id;
-  descriptors_.arm_timer(work_.timers.next());
-  if (when <= now()) waker_->notify();  // not every host looks at next_deadline() before it waits
+  announce_timer(when <= now());
   return id;
+}
+
+std::uint64_t Engine::start_boot_timer(TimePoint when, std::function<void()> function) {
+  assert(on_loop_thread());
+  if (closed()) return 0;
+  const std::uint64_t id = work_.add_boot_timer(when, std::move(function));
+  announce_timer(when <= clock().boot_time());
+  return id;
+}
+
+// A timer was started. A poll arms the descriptor at its end, and looks for what is due.
+void Engine::announce_timer(bool is_due) noexcept {
+  if (state_.in_poll) return;
+  descriptors_.arm_timers(work_.next_timer(), work_.boot_timers.next());
+  if (is_due) waker_->notify();  // not every host looks at next_deadline() before it waits
 }
 
 void Engine::post(std::function<void()> function) {

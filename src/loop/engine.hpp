@@ -76,7 +76,9 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
   // Timers; ids are never 0 and never reused (0: the engine is closed). What is due already counts as due
   // now: equal times come in the order of starting. @loop_thread
   std::uint64_t start_timer(TimePoint when, std::function<void()> function, TimerUse use = TimerUse::work);
-  bool cancel_timer(std::uint64_t id) { return work_.timers.cancel(id); }
+  // The same at a time of Clock::boot_time(), which passes while the machine sleeps. Nothing waits for it.
+  std::uint64_t start_boot_timer(TimePoint when, std::function<void()> function);
+  bool cancel_timer(std::uint64_t id) { return work_.cancel_timer(id); }
 
   // Reports that a source or a post has work: wakes a sleeping loop, once until it polls again. What is
   // announced must show in Source::has_work(). @threadsafe
@@ -106,6 +108,8 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
   }
 
  private:
+  void announce_timer(bool is_due) noexcept;
+
   // Each part refers to parts above it.
   LoopState state_;
   HostLog log_;

@@ -8,6 +8,8 @@ void HostCalls::report_throw(std::string_view what, std::string_view why) noexce
 
 bool HostCalls::refuses_to_drive() noexcept {
   if (state_.closed) return true;
+  if (state_.in_poll && !state_.on_loop_thread())
+    return true;  // another thread is in a poll: not its silence
   if (!state_.in_poll && !is_calling()) return false;
   if (descriptors_.is_muted()) return true;
   // During a poll the waker is silent anyway. Outside of a poll, in an observer that create() or walk()

@@ -49,7 +49,7 @@ class AGENTCORE_INTERNAL_API HostCalls {
   bool is_calling() const noexcept { return depth_ != 0; }
 
   // True when the loop must not be driven: it is closed, or a poll or a callback is running. In the latter
-  // case the silence begins.
+  // case the silence begins, if it runs on this thread.
   bool refuses_to_drive() noexcept;
 
   // Ends the silence, if there is one: at the end of a poll, or of a callback outside of a poll.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -132,8 +133,23 @@ std::optional<TimePoint> LoopDescriptors::host_retry_at() const noexcept {
   return retry_at_;
 }
 
-void LoopDescriptors::arm_timer(std::optional<TimePoint> next) noexcept {
-  if (timer_open_ && !state_.closed && next) poller_->arm_timer(*next, state_.now());
+void LoopDescriptors::arm_timers(std::optional<TimePoint> next, std::optional<TimePoint> boot) noexcept {
+  if (state_.closed || !poller_) return;
+  if (timer_open_ && next) poller_->arm_timer(*next, state_.now());
+  if (boot && open_boot_timer()) boot_timer_.arm(*boot);
+}
+
+// Opens and watches the timer if necessary and possible. Without it a lease that ends while the machine
+// sleeps is noticed by the next thing that the loop does.
+bool LoopDescriptors::open_boot_timer() noexcept {
+  if (boot_timer_watched_) return true;
+  if (!state_.has_system_clock || !boot_timer_.open()) return false;
+  try {
+    boot_timer_watched_ = poller_->add(boot_timer_.descriptor(), IoEvents::readable, on_boot_timer_);
+  } catch (const std::bad_alloc&) {
+    // The next call tries again.
+  }
+  return boot_timer_watched_;
 }
 
 void LoopDescriptors::mute(bool muted) noexcept {

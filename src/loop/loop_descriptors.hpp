@@ -6,6 +6,7 @@
 #include "loop/io.hpp"
 #include "loop/loop_state.hpp"
 #include "loop/waker.hpp"
+#include "platform/boot_timer.hpp"
 
 #include <agentcore/runtime.hpp>
 
@@ -51,21 +52,26 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
 
   // Makes the host's descriptor readable at `next`, the time of the first timer. A poll calls this at its
   // end, for all timers that were started in it. No effect, and no system call, unless the host asked for the
-  // descriptor.
-  void arm_timer(std::optional<TimePoint> next) noexcept;
+  // descriptor. `boot`: the time by Clock::boot_time() of the first timer of that clock. It ends a wait of
+  // the loop, too, because neither a wait nor the other timer counts the time while the machine sleeps.
+  void arm_timers(std::optional<TimePoint> next, std::optional<TimePoint> boot) noexcept;
 
   // While muted, the host's descriptor is not readable.
   void mute(bool muted) noexcept;
   bool is_muted() const noexcept { return muted_; }
 
   // The engine is closed: releases the poller.
-  void close() noexcept { poller_.reset(); }
+  void close() noexcept {
+    poller_.reset();
+    boot_timer_.close();
+  }
 
  private:
   bool try_open_poller();
   bool try_open_wake();
   bool try_open_host_descriptor();
   bool try_open_timer();
+  bool open_boot_timer() noexcept;
   void report_lack(int error);
   void report_no_timer();
 
@@ -74,6 +80,16 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
   Waker& waker_;
   LoopBackend backend_;
 
+  // It was found readable: the poll in which that happens runs the timer.
+  struct ClearBootTimer final : IoHandler {
+    explicit ClearBootTimer(platform::BootTimer& cleared) noexcept : timer(cleared) {}
+    void on_io(int, IoEvents) override { timer.clear(); }
+    platform::BootTimer& timer;
+  };
+
+  platform::BootTimer boot_timer_;
+  ClearBootTimer on_boot_timer_{boot_timer_};
+  bool boot_timer_watched_ = false;
   std::unique_ptr<platform::Poller> poller_;
   bool stand_in_ = false;  // poller_ is poll(2), because epoll could not be opened
   bool wake_watched_ = false;

@@ -7,6 +7,8 @@
 #include "loop/loop_work.hpp"
 #include "loop/poll_cycle.hpp"
 
+#include <agentcore/runtime.hpp>
+
 #include <optional>
 
 namespace agentcore::detail::loop {
@@ -27,7 +29,7 @@ class LoopDriver {
   bool poll() { return poll(poll_budget_); }
   bool poll(Duration budget) { return !calls_.refuses_to_drive() && cycle_.run(budget); }
   void run_for(Duration duration);
-  bool run_until_idle(Duration limit);
+  RunEnd run_until_idle(Duration limit);
 
   // What a foreign loop needs.
   int poll_descriptor();

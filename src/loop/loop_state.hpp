@@ -30,7 +30,7 @@ struct LoopState {
 
   std::atomic<bool> closed{false};
   std::atomic<std::thread::id> thread{std::this_thread::get_id()};  // the loop thread
-  bool in_poll = false;                                             // @loop_thread
+  std::atomic<bool> in_poll{false};                                 // written on the loop thread
 };
 
 }  // namespace agentcore::detail::loop

@@ -1,10 +1,48 @@
 #include "loop/loop_work.hpp"
 
+#include "loop/time.hpp"
+
+#include <algorithm>
+#include <utility>
+
 namespace agentcore::detail::loop {
+
+namespace {
+
+// In the ids of boot timers. A queue has no slot with that number.
+constexpr std::uint64_t boot_timer = std::uint64_t{1} << 31U;
+
+}  // namespace
+
+std::uint64_t LoopWork::add_boot_timer(TimePoint when, std::function<void()> function) {
+  return boot_timers.add(std::max(when, state.clock->boot_time()), std::move(function), TimerUse::watch) |
+         boot_timer;
+}
+
+bool LoopWork::cancel_timer(std::uint64_t id) noexcept {
+  return (id & boot_timer) != 0 ? boot_timers.cancel(id & ~boot_timer) : timers.cancel(id);
+}
+
+std::optional<TimePoint> LoopWork::next_timer() const noexcept {
+  const std::optional<TimePoint> next = timers.next();
+  const std::optional<TimePoint> boot = boot_timers.next();
+  if (!boot) return next;
+  const Duration left = *boot - state.clock->boot_time();  // first, so that the result is not too early
+  return std::min(next.value_or(TimePoint::max()), later(state.now(), left));
+}
+
+std::optional<Duration> LoopWork::until_next_timer() const noexcept {
+  const TimePoint now = state.now(), boot_now = state.clock->boot_time();
+  const std::optional<TimePoint> next = timers.next_after(now);
+  const std::optional<TimePoint> boot = boot_timers.next_after(boot_now);
+  if (!next && !boot) return std::nullopt;
+  return std::min(next ? *next - now : Duration::max(), boot ? *boot - boot_now : Duration::max());
+}
 
 bool LoopWork::has_ready() const {
   if (!ready.empty() || !posts.empty()) return true;
   if (const auto next = timers.next(); next && *next <= state.now()) return true;
+  if (const auto next = boot_timers.next(); next && *next <= state.clock->boot_time()) return true;
   return sources.any_has_work();
 }
 

@@ -8,11 +8,25 @@
 #include "loop/timer_queue.hpp"
 #include "loop/waker.hpp"
 
+#include <agentcore/clock.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
 namespace agentcore::detail::loop {
 
 // The queues of an engine. @loop_thread, but for PostQueue::push()
 struct LoopWork {
   LoopWork(const LoopState& loop_state, Waker& waker) : state(loop_state), sources(loop_state, waker) {}
+
+  // Adds a timer of Clock::boot_time(), for which nothing waits. Its id differs from those of all others.
+  std::uint64_t add_boot_timer(TimePoint when, std::function<void()> function);
+  bool cancel_timer(std::uint64_t id) noexcept;
+  // When the first of all timers is due, by Clock::now(). Nothing: none is set.
+  std::optional<TimePoint> next_timer() const noexcept;
+  // The time until the first timer that is not due yet. Nothing: there is none.
+  std::optional<Duration> until_next_timer() const noexcept;
 
   // True when a poll would find something to do now.
   bool has_ready() const;
@@ -23,6 +37,7 @@ struct LoopWork {
   ReadyList ready;
   int pending = 0;  // open I/O operations (model calls)
   TimerQueue timers;
+  TimerQueue boot_timers;  // of Clock::boot_time()
   PostQueue posts;
   SourceList sources;
 };

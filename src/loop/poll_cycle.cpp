@@ -36,7 +36,7 @@ struct StageBudgets {
 
 bool PollCycle::run(Duration budget) {
   if (!state_.on_loop_thread()) state_.thread = std::this_thread::get_id();
-  state_.in_poll = true;
+  state_.in_poll.store(true, std::memory_order_relaxed);
   waker_.begin_poll();
   if (descriptors_.is_retry_due()) calls_.guarded("poll", [this] { descriptors_.ensure_open(); });
   if (waker_.take_throw()) calls_.report_throw("on_wake", "unknown");
@@ -92,7 +92,11 @@ void PollCycle::hint_next_ready() const noexcept {
 // Runs the timers that were due when the poll began. A callback may have taken long since then: data that
 // has arrived meanwhile and would postpone a timer comes first, in the next poll.
 void PollCycle::run_timers(TimePoint now, PollBudget& budget) {
-  TimerQueue& timers = work_.timers;
+  if (!work_.boot_timers.empty()) run_due(work_.boot_timers, state_.clock->boot_time(), budget);
+  run_due(work_.timers, now, budget);
+}
+
+void PollCycle::run_due(TimerQueue& timers, TimePoint now, PollBudget& budget) {
   if (timers.empty()) return;
   const std::uint64_t mark = timers.mark();  // a timer that is started from here on waits for the next poll
   while (!state_.closed && budget.spend()) {
@@ -148,11 +152,11 @@ bool PollCycle::gave_turn_to(Source& source, PollBudget& control, PollBudget& bu
 bool PollCycle::finish() {
   work_.sources.release_removed();
   calls_.end_silence();
-  state_.in_poll = false;
+  state_.in_poll.store(false, std::memory_order_relaxed);
   waker_.end_poll();
   if (state_.closed) return false;
   if (!work_.has_ready()) {
-    descriptors_.arm_timer(work_.timers.next());
+    descriptors_.arm_timers(work_.next_timer(), work_.boot_timers.next());
     return false;
   }
   // Keeps the descriptor readable, and calls on_wake: some hosts watch nothing else.

@@ -32,6 +32,7 @@ class PollCycle {
   void run_controls(PollBudget& budget);
   void run_io(PollBudget& budget);
   void run_timers(TimePoint now, PollBudget& budget);
+  void run_due(TimerQueue& timers, TimePoint now, PollBudget& budget);
   void run_posts(PollBudget& budget);
   void run_ends();
   void run_rounds(PollBudget& control, PollBudget& budget);

@@ -1,3 +1,4 @@
+#include "core/enum_names.hpp"
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
@@ -18,7 +19,19 @@ RuntimeOptions checked(RuntimeOptions options) {
   return options;
 }
 
+constexpr detail::core::EnumNames run_end_names{
+    std::to_array<detail::core::EnumName<RunEnd>>({{RunEnd::idle, "idle"},
+                                                   {RunEnd::limit, "limit"},
+                                                   {RunEnd::in_callback, "in_callback"},
+                                                   {RunEnd::wrong_thread, "wrong_thread"},
+                                                   {RunEnd::runtime_gone, "runtime_gone"}})};
+static_assert(run_end_names.is_in_order());
+
 }  // namespace
+
+std::string_view to_string(RunEnd end) noexcept {
+  return run_end_names.name(end);
+}
 
 Runtime::Runtime(RuntimeOptions options)
     : engine_(std::make_shared<detail::loop::Engine>(checked(std::move(options)))) {
@@ -40,8 +53,8 @@ bool Runtime::poll(Duration budget) {
 void Runtime::run_for(Duration duration) {
   engine_->driver()->run_for(duration);
 }
-bool Runtime::run_until_idle(Duration limit) {
-  return engine_->driver()->run_until_idle(limit);
+RunResult Runtime::run_until_idle(Duration limit) {
+  return {engine_->driver()->run_until_idle(limit)};
 }
 
 int Runtime::poll_descriptor() {

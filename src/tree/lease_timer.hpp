@@ -10,8 +10,8 @@
 
 namespace agentcore::detail::tree {
 
-// One timer for all leases, at the time when the first of them ends. A lease that was renewed meanwhile is
-// found so when the timer ends.
+// One timer for all leases, at the time of Clock::boot_time() when the first of them ends. A lease that was
+// renewed meanwhile is found so when the timer ends.
 class LeaseTimer {
  public:
   explicit LeaseTimer(TreeShared& tree) : tree_(tree) {}

@@ -15,7 +15,7 @@ int main() {
   agentcore::ChatSink sink(
       {}, [&error](const agentcore::ChatOutcome& outcome) { error = outcome.error.message; });
   llm.chat({}, {}, std::move(sink));
-  const bool idle = runtime.run_until_idle(std::chrono::seconds(60));
+  const bool idle = runtime.run_until_idle(std::chrono::seconds(60)).is_idle();
   std::cout << "no server: " << error << '\n';
   return idle && error.find("127.0.0.1") != std::string::npos ? EXIT_SUCCESS : EXIT_FAILURE;
 }

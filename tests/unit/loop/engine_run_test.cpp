@@ -91,6 +91,40 @@ TEST_CASE("run_until_idle runs timers and the work that they start", "[loop][Q8]
   CHECK(clock.now().time_since_epoch() == 20s);
 }
 
+TEST_CASE("run_until_idle has no limit unless it is given one", "[loop][Q8]") {
+  testing::ManualClock clock;
+  Runtime runtime(with(EACH_BACKEND(), &clock));
+  bool fired = false;
+  const Timer timer = runtime.call_after(24h, [&] { fired = true; });
+  const RunResult run = runtime.run_until_idle();
+  CHECK(run.reason == RunEnd::idle);
+  CHECK(fired);
+  CHECK(clock.now().time_since_epoch() == 24h);
+}
+
+TEST_CASE("run_until_idle says why it returned", "[loop][Q8]") {
+  testing::ManualClock clock;
+  auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND(), &clock));
+  CHECK(runtime->run_until_idle().reason == RunEnd::idle);
+  const Timer timer = runtime->call_after(2min, [] {});
+  CHECK(runtime->run_until_idle(1min).reason == RunEnd::limit);
+  RunEnd within = RunEnd::idle, on_other_thread = RunEnd::idle;
+  runtime->post([&] {
+    std::thread([&] { on_other_thread = runtime->run_until_idle().reason; }).join();
+    within = runtime->run_until_idle().reason;
+  });
+  CHECK(runtime->run_until_idle().reason == RunEnd::idle);
+  CHECK(within == RunEnd::in_callback);
+  CHECK(on_other_thread == RunEnd::wrong_thread);
+  runtime->post([&] { runtime.reset(); });
+  Runtime& gone = *runtime;
+  const RunResult last = gone.run_until_idle();
+  CHECK(last.reason == RunEnd::runtime_gone);
+  CHECK_FALSE(last);
+  CHECK(to_string(RunEnd::in_callback) == "in_callback");
+  CHECK(to_string(RunEnd::runtime_gone) == "runtime_gone");
+}
+
 TEST_CASE("run_until_idle gives up at its limit", "[loop][Q8]") {
   testing::ManualClock clock;
   Runtime runtime(with(EACH_BACKEND(), &clock));

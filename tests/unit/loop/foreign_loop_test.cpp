@@ -11,8 +11,11 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <utility>
@@ -245,4 +248,55 @@ TEST_CASE("where the system forbids its timers the descriptor works without, and
   CHECK(called);
   CHECK(log ==
         std::vector<std::string>{"the system has no timer for poll_descriptor(): wait for next_deadline()"});
+}
+
+TEST_CASE("an attempt to drive the loop on another thread during a poll leaves the descriptor as it is",
+          "[loop][Q3][threads]") {
+  Runtime runtime;
+  const DescriptorLoop loop(runtime);
+  const auto engine = detail::loop::engine_of(runtime);
+  const Pipe pipe;
+  Handler handler([&](int descriptor, detail::loop::IoEvents) { engine->unwatch(descriptor); });
+  REQUIRE_FALSE(engine->watch(pipe.read_end(), detail::loop::IoEvents::readable, handler));
+  bool drove = true, was_readable = false;
+  runtime.post([&] {
+    REQUIRE(pipe.write());
+    std::thread([&] { drove = runtime.poll(); }).join();
+    was_readable = readable(loop.descriptor);
+  });
+  runtime.poll();
+  CHECK_FALSE(drove);
+  CHECK(was_readable);
+}
+
+TEST_CASE("a lease has a timer of the system that runs while the machine sleeps",
+          "[loop][timerfd][sleep][lease]") {
+  const auto timers_of_boot_time = [] {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+      std::ifstream info(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(info), {}};
+      count += text.find("clockid: " + std::to_string(CLOCK_BOOTTIME) + "\n") != text.npos;
+    }
+    return count;
+  };
+  const LoopBackend backend = EACH_BACKEND();
+  {
+    Runtime runtime(with(backend));
+    AgentTree tree(runtime);
+    const bool watches = GENERATE(true, false);
+    if (watches) REQUIRE(runtime.poll_descriptor() >= 0);
+    const Agent agent = tree.create({.id = "a", .lease = 3ms}).value();
+    bool timed = false;
+    const Subscription stops = tree.on<StateChanged>([&](const StateChanged&) { timed = true; });
+    const Timer end = runtime.call_after(1ms, [&] { timed = timers_of_boot_time() == 1; });
+    runtime.run_for(2ms);
+    CHECK(timed);
+    runtime.run_for(5ms);
+    CHECK(agent.state().value() == AgentState::stopped);
+    const int descriptor = runtime.poll_descriptor();
+    while (runtime.poll()) continue;
+    CHECK_FALSE(readable(descriptor));  // the timer has ended, and makes it readable no more
+  }
+  CHECK(timers_of_boot_time() == 0);
 }

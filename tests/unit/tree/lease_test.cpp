@@ -305,6 +305,55 @@ TEST_CASE("an agent that is deleted leaves no lease", "[tree][lease][G13]") {
   CHECK(next.state().value() == AgentState::idle);
 }
 
+TEST_CASE("a lease runs while the machine sleeps", "[tree][lease][sleep][G1]") {
+  Leased t;
+  t.settle();
+  t.clock.sleep(9s);
+  CHECK(t.a.renew().took_effect());
+  t.settle();
+  t.ask(t.a);
+  t.clock.sleep(9s);
+  t.settle();
+  CHECK(t.a.state().value() == AgentState::waiting_llm);
+  t.clock.sleep(1s);
+  SECTION("and its end is noticed by a timer") {
+    CHECK(t.runtime->next_deadline() == t.clock.now());
+    t.settle();
+    CHECK(t.causes == std::vector{StopCause::lease});
+  }
+  SECTION("and its end is noticed without a timer") {
+    CHECK(t.a.send("question").reason == Errc::agent_stopping);
+    t.settle();
+  }
+  CHECK(t.a.renew().reason == Errc::lease_expired);
+  CHECK(t.result->outcome == TurnOutcome::stopped);
+  CHECK(t.a.state().value() == AgentState::stopped);
+}
+
+TEST_CASE("other times stand still while the machine sleeps", "[tree][lease][sleep]") {
+  ToolTurn t;
+  const Agent agent = t.agent({.turn_timeout = 10s});
+  t.ask(agent);
+  t.clock.sleep(3600s);
+  t.settle();
+  CHECK(agent.state().value() == AgentState::waiting_llm);
+  CHECK(t.runtime->next_deadline() == t.clock.now() + 10s);
+}
+
+TEST_CASE("the loop waits for a lease and for other timers in their order", "[tree][lease][sleep]") {
+  Leased t;  // 10 s
+  t.settle();
+  CHECK(t.runtime->next_deadline() == t.clock.now() + 10s);
+  const Timer earlier = t.runtime->call_after(4s, [] {});
+  CHECK(t.runtime->next_deadline() == t.clock.now() + 4s);
+  t.clock.sleep(7s);
+  CHECK(t.runtime->next_deadline() == t.clock.now() + 3s);
+  const TimePoint start = t.clock.now();
+  t.runtime->run_for(20s);
+  CHECK(t.clock.now() == start + 20s);
+  CHECK(t.a.state().value() == AgentState::stopped);
+}
+
 TEST_CASE("a loop is idle although a lease runs", "[tree][lease]") {
   Leased t;
   const TimePoint start = t.clock.now();

@@ -59,7 +59,7 @@ int main() {
   spec.tools->add(adder());
   const auto agent = tree.create(spec);
   const bool sent = agent && agent->send("What is 2 + 40?").accepted();
-  const bool idle = runtime.run_until_idle();
+  const bool idle = runtime.run_until_idle().is_idle();
   std::cout << "agentcore " << agentcore::version << ": " << answer << '\n';
   return types_are_known(model) && sent && idle && answer == "It is 42" ? EXIT_SUCCESS : EXIT_FAILURE;
 }

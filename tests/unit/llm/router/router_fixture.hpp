@@ -113,7 +113,7 @@ struct RouterFixture {
   void polls(int count = 4) {
     while (count-- > 0 && runtime) runtime->poll();
   }
-  bool idle() { return runtime->run_until_idle(std::chrono::hours(24)); }
+  bool idle() { return runtime->run_until_idle(std::chrono::hours(24)).is_idle(); }
   bool all_free() const {
     return router->open_calls() == 0 && router->call_slots().running() == 0 &&
            router->call_slots().waiting() == 0;
