@@ -73,6 +73,16 @@ class AGENTCORE_API Agent {
   /// Returns true if state() returns a value.
   /// @threadsafe
   bool exists() const noexcept;
+  /// Returns true while the agent has something to do: from the moment when send() or steer() has accepted a
+  /// message until the turn of that message has ended, and while a stop or a delete has not settled. A
+  /// message that a pause or a hold keeps waiting counts, too. Between send() and the next poll() the state
+  /// is still `idle`. Background tasks and descendants do not count: see AgentTree::tasks() and
+  /// AgentTree::busy(). False if the agent or the Runtime does not exist.
+  ///
+  ///     agentcore::SendResult sent = agent.send("Hello");
+  ///     while (agent.busy()) frame();  // which polls
+  /// @threadsafe
+  bool busy() const noexcept;
 
   /// Appends a message to the agent's mailbox. Never blocks. If the message is refused, nothing is queued,
   /// and SendResult::reason holds the reason.
@@ -259,7 +269,9 @@ class AGENTCORE_API Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<Agent>> children() const;
-  /// Returns the number of messages that wait in the mailbox.
+  /// Returns the number of messages that wait in the mailbox: 0 as soon as a stop or a delete of the agent or
+  /// of an ancestor has returned, and without those that an abort or an interrupt has dropped
+  /// (AbortOptions::clear_queue, QueueAction::drop).
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @threadsafe
   Result<std::size_t> queue_length() const;

@@ -50,6 +50,10 @@ bool Agent::exists() const noexcept {
   return core_ && core_->queries().exists(node_);
 }
 
+bool Agent::busy() const noexcept {
+  return core_ && core_->queries().busy(node_);
+}
+
 SteerResult Agent::steer(Message message, SteerOptions options) const {
   return core_ ? core_->mailboxes().steer(node_, std::move(message), options)
                : SteerResult{Errc::agent_not_found};

@@ -4,6 +4,7 @@
 #include "core/mpsc_stack.hpp"
 #include "core/node.hpp"
 #include "core/references.hpp"
+#include "mailbox/cleared_messages.hpp"
 
 #include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
@@ -72,10 +73,11 @@ struct ControlOp {
   std::uint64_t withdrawals = 0;         // how many such resumes there were, this one included
   std::function<void(const StopReport&)> on_stopped;
   std::function<void(const TerminateReport&)> on_terminated;
-  std::function<void()> on_rest;             // pause
-  std::optional<std::uint32_t> clear_up_to;  // the messages to drop: the end of the mailbox at the call
-  mutable bool is_recorded = false;          // the Recorder has noted it
-  std::unique_ptr<AuditNote> audit;          // null: no record is to be made of it
+  std::function<void()> on_rest;                   // pause
+  std::optional<std::uint32_t> clear_up_to;        // the messages to drop: the end of the mailbox at the call
+  mutable mailbox::ClearedMessages::Mark cleared;  // of these, or of `withdrawn`
+  mutable bool is_recorded = false;                // the Recorder has noted it
+  std::unique_ptr<AuditNote> audit;                // null: no record is to be made of it
   ControlOp* next = nullptr;
 
   bool wants_report() const noexcept { return on_stopped || on_terminated; }

@@ -266,7 +266,7 @@ Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState e
 
 std::size_t Mailboxes::length(core::NodeId id) const noexcept {
   const Node* node = tree_.resolve(id);
-  return node ? mailbox::length(*node, core::generation_of(id)) : 0;
+  return node ? tree_.queue_length(*node, id) : 0;
 }
 
 std::size_t Mailboxes::count(const core::References& refers) const noexcept {
@@ -291,9 +291,9 @@ std::size_t Mailboxes::clear(core::NodeId id) {
   Node* node = tree_.resolve(id);
   if (!node || !node->load().is_open()) return 0;
   const LoopEntry entry(tree_.lifetime);
-  const mailbox::DroppedMessages dropped = mailbox::clear(*node, tree_.pool);
-  drop(*node, dropped, DropReason::queue_cleared);
-  return dropped.count();
+  const std::size_t waiting = length(id);
+  drop(*node, mailbox::clear(*node, tree_.pool), DropReason::queue_cleared);
+  return waiting;
 }
 
 std::vector<QueuedMessage> Mailboxes::queued(core::NodeId id) {
@@ -301,7 +301,7 @@ std::vector<QueuedMessage> Mailboxes::queued(core::NodeId id) {
   std::vector<QueuedMessage> all;
   if (Node* const node = tree_.resolve(id))
     mailbox::for_each(*node, tree_.pool, [&](std::uint32_t number) {
-      if (tree_.pool[number].belongs_to(id))
+      if (tree_.waits(*node, number))
         all.push_back({tree_.pool.id_of(number), tree_.pool[number].copy(), tree_.pool[number].deadline()});
     });
   return all;
@@ -313,7 +313,8 @@ std::uint32_t Mailboxes::find_queued(Node& node, core::NodeId agent, MessageId i
   if (!number || !tree_.pool.holds(number, id)) return 0;
   std::uint32_t found = 0;
   mailbox::for_each(node, tree_.pool, [&](std::uint32_t waiting) {
-    if (waiting == number && tree_.pool[number].belongs_to(agent)) found = number;
+    if (waiting == number && tree_.pool[number].belongs_to(agent) && tree_.waits(node, number))
+      found = number;
   });
   return found;
 }

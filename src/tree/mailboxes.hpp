@@ -30,6 +30,7 @@ class Mailboxes {
   // of the ancestors does not refuse it.
   SendResult delegate(core::NodeId id, Message&& message, SendOptions&& options);
   SteerResult steer(core::NodeId id, Message&& message, const SteerOptions& options);
+  // How many messages wait. What a verb has dropped does not count, from its return on.
   std::size_t length(core::NodeId id) const noexcept;
   // The messages of these agents that wait, or whose turns are in progress, their places in the ready list,
   // and what slots without an agent still hold (for leak tests). @loop_thread

@@ -205,6 +205,7 @@ mailbox::DroppedMessages Scheduler::take_dropped(Node& node, const ControlOp& op
 
 void Scheduler::finish_end_of_turn(const ControlOp& op) {
   report_end_of_turn(op);
+  tree_.cleared.remove(op.cleared);
   if (op.epoch) turns_.end_origins().remove(op.agent, *op.epoch);
   if (op.interrupt) turns_.end_origins().set_read(op.interrupt);
 }

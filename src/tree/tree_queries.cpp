@@ -34,6 +34,19 @@ bool TreeQueries::exists(core::NodeId id) const noexcept {
   return node && core::look_again(*node, core::generation_of(id)).valid;
 }
 
+// A message goes from the mailbox into `Node::message`, and its turn into the packed state. They are read in
+// this order, and a step of the loop counts: so it is found wherever it is.
+bool TreeQueries::busy(core::NodeId id) const noexcept {
+  const Node* node = tree_.reach(id);
+  if (!node || node->is_root_sentinel()) return false;
+  tree_.table.leases().check(*node);
+  const bool waits = tree_.steers.count(id) != 0 || tree_.queue_length(*node, id) != 0;
+  const bool in_turn = !tree_.is_quiet(*node, false) || node->message.load(std::memory_order_acquire) != 0;
+  const core::GateView view = core::look_again(*node, core::generation_of(id));
+  if (!view.valid || view.effective == AgentState::stopped) return false;
+  return waits || in_turn || view.effective != AgentState::idle;
+}
+
 Result<AgentState> TreeQueries::state(core::NodeId id) const {
   if (const Node* node = tree_.reach(id)) {
     tree_.table.leases().check(*node);

@@ -19,6 +19,7 @@ class TreeQueries {
   core::NodeId find(std::string_view name) const noexcept;
   std::string name_of(core::NodeId id) const;
   bool exists(core::NodeId id) const noexcept;
+  bool busy(core::NodeId id) const noexcept;
   Result<AgentState> state(core::NodeId id) const;
   Result<AgentStatus> status(core::NodeId id) const;
   Result<bool> is_queue_held(core::NodeId id) const;

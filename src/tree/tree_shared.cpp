@@ -1,5 +1,7 @@
 #include "tree/tree_shared.hpp"
 
+#include "mailbox/mailbox.hpp"
+
 namespace agentcore::detail::tree {
 namespace {
 
@@ -30,6 +32,18 @@ bool TreeShared::is_quiet(const core::Node& root, bool with_subtree, bool with_r
   if (!now || (!with_root && now == &root)) return true;
   if (now == table.several_agents()) return false;
   return with_subtree ? !core::is_within(now, &root) : now != &root;
+}
+
+std::size_t TreeShared::queue_length(const core::Node& node, core::NodeId id) const noexcept {
+  const std::uint32_t generation = core::generation_of(id);
+  if (!core::look_again(node, generation).open()) return 0;
+  return cleared.left(id, mailbox::length(node, generation), mailbox::position(node));
+}
+
+bool TreeShared::waits(const core::Node& node, std::uint32_t number) const noexcept {
+  const mailbox::Cell& cell = pool[number];
+  return cell.belongs_to(node.id()) && core::look(node, core::generation_of(node.id())).open() &&
+         !mailbox::MessagePool::is_withdrawn(cell) && !cleared.covers(node.id(), cell.position);
 }
 
 std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool names_agent) noexcept {

@@ -7,6 +7,7 @@
 #include "core/mutex.hpp"
 #include "core/tree_lifetime.hpp"
 #include "loop/engine.hpp"
+#include "mailbox/cleared_messages.hpp"
 #include "mailbox/message_pool.hpp"
 #include "mailbox/steer_box.hpp"
 #include "persist/persistence.hpp"
@@ -55,6 +56,7 @@ class TreeShared {
   core::AgentTable table;
   mailbox::MessagePool pool;
   mailbox::SteerBox steers;
+  mailbox::ClearedMessages cleared;
   turn::Acknowledgements acknowledgements;
   ForkOrigins forks;
   ControlQueue control;                         // verbs push, the loop takes
@@ -88,6 +90,12 @@ class TreeShared {
   // publishes the active agent before it reads the gates. So an action that is not visible here reads them
   // later, and is refused (G1). @threadsafe
   bool is_quiet(const core::Node& root, bool with_subtree, bool with_root = true) const noexcept;
+  // How many messages wait for the agent. What a verb has dropped does not count, from its return on: a
+  // closed gate has dropped all. @threadsafe
+  std::size_t queue_length(const core::Node& node, core::NodeId id) const noexcept;
+  // True if the message of that cell, which the loop has collected from the mailbox of the agent, is among
+  // them. @loop_thread
+  bool waits(const core::Node& node, std::uint32_t number) const noexcept;
   // A handle that keeps the tree's memory alive. @threadsafe
   Agent handle(core::NodeId id) const noexcept { return core::AgentAccess::make(owner_, id); }
   bool owns(const Agent& agent) const noexcept { return core::AgentAccess::core(agent) == owner_; }

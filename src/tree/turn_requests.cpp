@@ -1,6 +1,7 @@
 #include "tree/turn_requests.hpp"
 
 #include "core/validate.hpp"
+#include "mailbox/mailbox.hpp"
 #include "tree/options.hpp"
 
 #include <cassert>
@@ -169,10 +170,12 @@ MessageInfo TurnRequests::message(MessageId id) const {
   const std::uint32_t number = tree_.pool.find(id);
   if (!number || tree_.pool.id_of(number) != id || tree_.pool.is_withdrawn(tree_.pool[number])) return {};
   const core::NodeId agent = tree_.pool[number].agent.load(std::memory_order_relaxed);
-  const Node* const node = tree_.table.find(agent);
+  Node* const node = tree_.table.find(agent);
   if (!node) return {};
   if (node->message.load(std::memory_order_relaxed) == number)
     return {MessageInfo::Stage::running, names.name_of(*node, agent), node->turns, nullptr};
+  mailbox::collect(*node, tree_.pool);
+  if (!tree_.waits(*node, number)) return {};  // a verb has dropped it
   return {MessageInfo::Stage::queued, names.name_of(*node, agent), 0, nullptr};
 }
 

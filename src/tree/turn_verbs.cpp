@@ -21,6 +21,17 @@ bool is_in_turn(AgentState state) noexcept {
   return can_process(state) && state != AgentState::idle;
 }
 
+// Makes room for what the verb drops, if it does. False: there is no memory.
+bool prepare_clearing(ControlOp& op, bool clears) noexcept {
+  if (!clears) return true;
+  try {
+    op.cleared.prepare(op.agent);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 // Why an interrupt has no effect on an agent that was seen so.
 Errc reason_of(const GateView& view) noexcept {
   return can_process(view.effective) ? Errc::turn_over : verb_reason_of(view.effective);
@@ -42,7 +53,7 @@ VerbResult TurnVerbs::abort(core::NodeId id, AbortOptions&& options) {
     const bool waits = view.above == Gate::open && view.effective == AgentState::waiting_llm;
     if (!after || !waits) return VerbResult::no_effect(Errc::not_waiting_llm);
     if (!op) op = op_for(tree_, id, true, {}, options.reason);
-    if (!op) return VerbResult::refused(Errc::out_of_memory);
+    if (!op || !prepare_clearing(*op, options.clear_queue)) return VerbResult::refused(Errc::out_of_memory);
     if (options.clear_queue) op->clear_up_to = mailbox::position(*node);
     op->epoch = after->epoch();
     if (origins_.end_turn(*node, before, *after, op->origin)) break;
@@ -59,7 +70,8 @@ VerbResult TurnVerbs::interrupt(core::NodeId id, InterruptOptions&& options) {
   Node* node = tree_.reach(id);
   if (!node || node->is_root_sentinel()) return VerbResult::refused(tree_.missing());
   auto op = op_for(tree_, id, true, {}, options.reason);
-  if (!op) return VerbResult::refused(Errc::out_of_memory);
+  const bool clears = options.message || options.queue == QueueAction::drop;
+  if (!op || !prepare_clearing(*op, clears)) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::interrupt;
   op->cascade = false;
   if (options.message) return interrupt_message(*node, options, std::move(op));
@@ -223,6 +235,7 @@ void TurnVerbs::prepare_queue(const Node& node, QueueAction queue, PackedState p
 }
 
 void TurnVerbs::finish(std::unique_ptr<ControlOp> op) noexcept {
+  if (op->clear_up_to || op->withdrawn) tree_.cleared.add(op->cleared, op->clear_up_to, op->withdrawn);
   tree_.control.push(std::move(op));
   tree_.waker->notify();
 }

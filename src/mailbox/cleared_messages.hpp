@@ -1,0 +1,94 @@
+// ClearedMessages: messages that a verb has dropped, and that the loop has not taken out of the mailbox yet.
+#pragma once
+
+#include "core/node.hpp"
+
+#include <agentcore/message.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace agentcore::detail::mailbox {
+
+// A verb drops messages when it returns; its second half, on the loop thread, takes them out of the mailbox.
+// In between they count no more as waiting. A tree has one of these; most of the time it is empty, and each
+// question reads one atomic value. @threadsafe
+class ClearedMessages {
+  struct Cleared {
+    std::optional<std::uint32_t> up_to;  // all messages up to that position of the mailbox
+    MessageId withdrawn;                 // or this one
+  };
+  using Marks = std::multimap<core::NodeId, Cleared>;
+
+ public:
+  // What one verb has dropped. It is empty until prepare().
+  class Mark {
+   public:
+    // Makes room for add(). Throws std::bad_alloc.
+    void prepare(core::NodeId agent) {
+      Marks one;
+      one.emplace(agent, Cleared());
+      prepared_ = one.extract(one.begin());
+    }
+
+   private:
+    friend class ClearedMessages;
+    Marks::node_type prepared_;
+    std::optional<Marks::iterator> place_;
+  };
+
+  // The verb has taken effect. No effect if `mark` is not prepared.
+  void add(Mark& mark, std::optional<std::uint32_t> up_to, MessageId withdrawn) noexcept {
+    if (mark.prepared_.empty()) return;
+    mark.prepared_.mapped() = {up_to, withdrawn};
+    const std::lock_guard lock(mutex_);
+    mark.place_ = marks_.insert(std::move(mark.prepared_));
+    size_.store(marks_.size(), std::memory_order_release);
+  }
+  // The loop has taken the messages out.
+  void remove(Mark& mark) noexcept {
+    if (!mark.place_) return;
+    const std::lock_guard lock(mutex_);
+    marks_.erase(*std::exchange(mark.place_, std::nullopt));
+    size_.store(marks_.size(), std::memory_order_release);
+  }
+
+  bool empty() const noexcept { return size_.load(std::memory_order_acquire) == 0; }
+  // How many of the `waiting` messages of a mailbox are left, the end of which is at `position`.
+  std::size_t left(core::NodeId agent, std::size_t waiting, std::uint32_t position) const noexcept {
+    if (empty() || waiting == 0) return waiting;
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = marks_.equal_range(agent);
+    for (auto at = first; at != last; ++at) {
+      const Cleared& cleared = at->second;
+      if (cleared.up_to)
+        waiting = std::min<std::size_t>(waiting, position - *cleared.up_to);
+      else if (waiting != 0)
+        --waiting;
+    }
+    return waiting;
+  }
+  // True if the message at `position` of the mailbox is dropped.
+  bool covers(core::NodeId agent, std::uint32_t position) const noexcept {
+    if (empty()) return false;
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = marks_.equal_range(agent);
+    return std::any_of(first, last, [position](const auto& mark) {
+      const std::optional<std::uint32_t>& up_to = mark.second.up_to;
+      return up_to && static_cast<std::int32_t>(*up_to - position) >= 0;
+    });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Marks marks_;
+  std::atomic<std::size_t> size_{0};
+};
+
+}  // namespace agentcore::detail::mailbox
