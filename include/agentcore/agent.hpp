@@ -73,14 +73,9 @@ class AGENTCORE_API Agent {
   /// Returns true if state() returns a value.
   /// @threadsafe
   bool exists() const noexcept;
-  /// Returns true while the agent has something to do: from the moment when send() or steer() has accepted a
-  /// message until the turn of that message has ended, and while a stop or a delete has not settled. A
-  /// message that a pause or a hold keeps waiting counts, too. Between send() and the next poll() the state
-  /// is still `idle`. Background tasks and descendants do not count: see AgentTree::tasks() and
-  /// AgentTree::busy(). False if the agent or the Runtime does not exist.
-  ///
-  ///     agentcore::SendResult sent = agent.send("Hello");
-  ///     while (agent.busy()) frame();  // which polls
+  /// Returns true from the moment when a message is accepted until its turn has ended, also while a pause or
+  /// a hold keeps it waiting, and until a stop or a delete has settled. Background tasks and descendants do
+  /// not count (AgentTree::tasks()). False if the agent or the Runtime does not exist.
   /// @threadsafe
   bool busy() const noexcept;
 
@@ -145,9 +140,7 @@ class AGENTCORE_API Agent {
     return steer(detail::text_message(std::string(std::forward<decltype(text)>(text))), options);
   }
   /// Ends a hold of the mailbox (QueueAction::hold): the messages that wait are handled in their order. A
-  /// stop and a resume do not end a hold.
-  ///
-  /// Has taken effect when it returns. Never blocks.
+  /// stop and a resume do not end a hold. Has taken effect when it returns. Never blocks.
   /// @threadsafe
   VerbResult release_queue() const;
   /// Returns true if the mailbox is held, by a hold of this agent or by one of an ancestor with its subtree.
@@ -269,14 +262,11 @@ class AGENTCORE_API Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<Agent>> children() const;
-  /// Returns the number of messages that wait in the mailbox: 0 as soon as a stop or a delete of the agent or
-  /// of an ancestor has returned, and without those that an abort or an interrupt has dropped
-  /// (AbortOptions::clear_queue, QueueAction::drop).
-  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// Returns the number of messages that wait in the mailbox. What a verb drops does not count, from its
+  /// return on: after a stop the number is 0. Errors: `agent_not_found`, `runtime_gone`.
   /// @threadsafe
   Result<std::size_t> queue_length() const;
-  /// Drops all messages in the mailbox, and returns their number. For an agent that was stopped or is being
-  /// deleted the number can be 0, because the stop or the delete empties the mailbox itself.
+  /// Drops all messages that wait in the mailbox, and returns their number.
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::size_t> clear_queue() const;
@@ -302,14 +292,12 @@ class AGENTCORE_API Agent {
   /// Returns a copy of the history, with the system prompt first if there is one. Windows and the
   /// instructions of ToolProtocol::text are not included. The result is always a valid history, and can be
   /// the AgentSpec::history of another agent.
-  ///
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<ChatMessage>> conversation() const;
   /// Returns the messages that are sent to the model: the system prompt, the summary if there is one
   /// (ChatMessage::summary), and the messages of conversation() that were neither left out nor summarised,
   /// long results as they are cut for requests (see ContextOptions). What no request had yet is whole.
-  ///
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<ChatMessage>> context() const;
@@ -377,7 +365,6 @@ class AGENTCORE_API Agent {
   /// Handles `answer` as if a model had just returned it: runs its tool calls once, without a model call, and
   /// reports the results as a turn of its own. The tool calls are read from <tool_call> blocks in `answer`
   /// (ToolProtocol::text). Nothing of the turn is kept in the history. For tests and replays.
-  ///
   /// `answer` waits in the mailbox like a message, and is refused for the same reasons.
   /// @threadsafe
   SendResult simulate(std::string answer) const;

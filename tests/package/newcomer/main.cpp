@@ -24,8 +24,8 @@ int main(int argc, char** argv) {
     std::cout << '\n' << turn.result->error.message;
   });
   if (!agent.send("Where is a quiet beach?")) return 1;
-  runtime.run_until_idle();
+  const agentcore::RunResult run = runtime.run_until_idle();  // until the stop has settled
   std::cout << "\nthe agent is " << to_string(agent.state().value()) << '\n';
-  return stopped ? 0 : 1;
+  return stopped && run.is_idle() ? 0 : 1;
 }
 // [/snippet]
