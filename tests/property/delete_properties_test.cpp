@@ -1,9 +1,13 @@
 // The properties of a delete: S1-P7 and P9, and what P1, P3, P5, P6, P10 and P13 say of it.
 #include "property/stopping.hpp"
+#include "support/store/store_reading.hpp"
 
+#include <agentcore/memory_store.hpp>
+#include <agentcore/restore.hpp>
 #include <agentcore/testing/references.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 using namespace agentcore;
@@ -169,7 +173,7 @@ TEST_CASE("S1-P6: results for a deleted agent are dropped", "[property][S1-P6][D
         RC_ASSERT(deletion.reports.size() == 1U);
         for (std::size_t i = 0; i < stage.size(); ++i) {
           if (!stage.inside(i)) continue;
-          const std::size_t discarded = stage.told("discarded", i).size();
+          const std::size_t discarded = late_answers(stage, i);
           const std::size_t open = stage.before.calling[i] ? 1 : 0;
           RC_ASSERT((scene.grace_over ? discarded <= open : discarded == open));
         }
@@ -225,7 +229,9 @@ TEST_CASE("S1-P9: a delete deletes every descendant", "[property][S1-P9][E2][E5]
          Deletion deletion(stage);
          deletion.finish([&] {
            for (std::size_t i = 0; i < stage.size(); ++i)
-             RC_ASSERT((stage.inside(i) || (stage.agent(i).exists() && can_process(stage.state(i).value()))));
+             RC_ASSERT((stage.inside(i) ||
+                        (stage.agent(i).exists() && can_process(stage.state(i).value()) ==
+                                                        can_process(stage.before.states[i].value()))));
          });
          for (std::size_t i = 0; i < stage.size(); ++i) RC_ASSERT(stage.agent(i).exists() != stage.inside(i));
          const TerminateReport& report = deletion.reports.at(0);
@@ -236,7 +242,7 @@ TEST_CASE("S1-P9: a delete deletes every descendant", "[property][S1-P9][E2][E5]
          for (const std::string& id : report.abandoned) {
            const std::size_t i = std::stoul(id.substr(1));
            RC_ASSERT((scene.grace_over && stage.inside(i)));
-           RC_ASSERT((stage.before.calling[i] && stage.member(i).on_stop == OnStop::deaf));
+           RC_ASSERT(stage.may_linger(i));
          }
        });
 }
@@ -267,7 +273,7 @@ TEST_CASE("S1-P10: a delete by cascade does what a direct delete does", "[proper
          RC_ASSERT(cascade.look().histories == direct.look().histories);
          for (std::size_t i = 0; i < cascade.size(); ++i)
            for (const char* const what : {"", "started", "delta", "ended", "settled", "discarded", "deleted"})
-             RC_ASSERT(text(cascade.told(what, i)) == text(direct.told(what, i)));
+             RC_ASSERT(told_alike(cascade, what, i) == told_alike(direct, what, i));
        });
 }
 
@@ -368,5 +374,91 @@ TEST_CASE("S1-P11: of several deletes at once exactly one executes", "[property]
           RC_ASSERT(stage.agent(i).exists() != deleted[i]);
           RC_ASSERT(stage.told("deleted", i).size() == (deleted[i] ? 1U : 0U));
         }
+      });
+}
+
+namespace {
+
+// The first record of the store that has the id of a deleted agent, or a message that was sent to it: must
+// be "".
+std::string kept(const Stage& stage, Store& store) {
+  for (const auto& [key, body] : records_of(store))
+    for (std::size_t i = 0; i < stage.size(); ++i) {
+      if (stage.agent(i).exists()) continue;
+      std::vector<std::string> traces = stage.accepted[i];
+      for (std::string& trace : traces) trace += '"';
+      traces.push_back('"' + Stage::id(i) + '"');
+      for (const std::string& trace : traces)
+        if (body.find(trace) != std::string::npos) return trace + " in " + body;
+    }
+  return "";
+}
+
+// The messages of `i` that wait, without those of calls, which a restart ends.
+std::size_t waiting(const Stage& stage, std::size_t i) {
+  const auto of_calls = [](const std::string& message) { return message.starts_with('c'); };
+  std::size_t sent = stage.accepted[i].size();
+  sent -= static_cast<std::size_t>(std::ranges::count_if(stage.accepted[i], of_calls));
+  const View now = stage.look();
+  for (const std::string& message : now.taken[i]) sent -= of_calls(message) ? 0U : 1U;
+  return sent;
+}
+
+// A tree from what a store has.
+struct NextLife {
+  explicit NextLife(MemoryStore records) : store(std::move(records)) {
+    t.check_at_end = false;
+    RestoreOptions options;
+    options.code.add_tools("tools", std::make_shared<ToolRegistry>());
+    options.code.add_handler("handler", [](const Agent&, const Message&) {});
+    report = t.tree->restore(&store, std::move(options)).value();
+  }
+  MemoryStore store;
+  TreeFixture t;
+  RestoreReport report;
+};
+
+}  // namespace
+
+TEST_CASE("S1-P15: a delete removes what memory and the store have of the agents",
+          "[property][S1-P15][D7][D8][G13]") {
+  prop(
+      "nothing in flight, no reference, no record; a restart has the other agents, with their messages; when "
+      "all agents are deleted, the store is as it was before the first one",
+      [](const Scene& scene) {
+        MemoryStore store;
+        std::size_t records_of_none = 0;
+        const auto durability = static_cast<Durability>(*rc::gen::inRange(0, 3));
+        Stage stage(scene, [&](TreeFixture& t, AgentSpec& spec) {
+          spec.code.tools = "tools";
+          if (spec.handler) spec.code.handler = "handler";
+          if (t.tree->size() != 0 || store.size() != 0) return;
+          t.tree->restore(&store, {.durability = durability}).value();
+          t.tree->flush().value();
+          records_of_none = store.size();
+        });
+        Deletion deletion(stage);
+        deletion.finish();
+        stage.t.tree->flush().value();
+        RC_ASSERT(text(stage.in_flight(stage.target())) == "");
+        for (std::size_t i = 0; i < stage.size(); ++i)
+          if (stage.inside(i)) RC_ASSERT(known(stage, i) == "");
+        RC_ASSERT(kept(stage, store) == "");
+
+        const NextLife next(store);
+        RC_ASSERT(next.report.deleted == 0U);
+        RC_ASSERT(next.t.tree->size() == stage.t.tree->size());
+        for (std::size_t i = 0; i < stage.size(); ++i) {
+          const Agent again = next.t[Stage::id(i)];
+          RC_ASSERT(again.exists() != stage.inside(i));
+          if (!stage.inside(i)) RC_ASSERT(again.queue_length().value() == waiting(stage, i));
+        }
+
+        for (const Agent& root : stage.t.tree->roots()) static_cast<void>(root.terminate());
+        stage.rest();
+        RC_ASSERT(stage.t.tree->size() == 0U);
+        stage.t.tree->flush().value();
+        RC_ASSERT(kept(stage, store) == "");
+        RC_ASSERT(store.size() == records_of_none);
       });
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace property_test {
@@ -41,8 +42,26 @@ inline bool is_stop_state(std::optional<agentcore::AgentState> state) {
 
 // What a history becomes when its agent is stopped.
 inline std::string interrupted(const Stage& stage, std::size_t i) {
-  return stage.before.histories[i] +
-         (stage.before.states[i] == agentcore::AgentState::waiting_llm ? "!stopped" : "");
+  return stage.marked(i, "!stopped");
+}
+
+// The late outcomes of model calls that were told as dropped. (Tools deliver late results, too.)
+inline std::size_t late_answers(const Stage& stage, std::size_t i) {
+  std::size_t answers = 0;
+  for (const std::string& line : stage.told("discarded", i))
+    answers += line.ends_with(" tool result") ? 0U : 1U;
+  return answers;
+}
+
+// What was told of the agent, to compare a cascade with direct verbs. A call that a child does ends when the
+// child is given up. In a cascade both may be given up at one instant, so the parent is then called
+// abandoned, too.
+inline std::string told_alike(const Stage& stage, std::string_view what, std::size_t i) {
+  std::string lines = text(stage.told(what, i));
+  constexpr std::string_view abandoned = " abandoned";
+  if (what == "settled" && stage.member(i).work == Work::child && lines.ends_with(abandoned))
+    lines.resize(lines.size() - abandoned.size());
+  return lines;
 }
 
 // No client ends a call because it is stopped.

@@ -120,6 +120,8 @@ std::string Recorder::tool_line(const Event& event, const std::string& id) {
 void Recorder::on_event(const Event& event) {
   number(event.sequence);
   if (const auto* change = event.get<StateChanged>()) return on_state(*change);
+  // Not recorded: an acknowledgement of the store may follow the end of an agent.
+  if (event.get<StopPersisted>() || event.get<MessagePersisted>() || event.get<AgentRestored>()) return;
   const std::string id = event.agent().id();
   Reported& reported = reported_[event.agent()];
   std::string line;
