@@ -92,6 +92,15 @@ TEST_CASE("the model receives the reason why a call cannot run", "[turn][tools][
   CHECK(messages[7].content == "error: the tool failed: boom");
   CHECK(messages[1].tool_calls[1].arguments == "{}");  // what goes back to the provider is an object
   CHECK(t.seen.count("tool a") == 1);                  // only started calls are reported
+  CHECK(t.seen.with("refused a").size() == 5);         // and each of the others as refused
+  t.answer("a pity");
+  REQUIRE(t.result->calls.size() == 6);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(t.result->calls[i].outcome == ToolOutcome::not_started);
+    CHECK("error: " + t.result->calls[i].message == messages[2 + i].content);
+  }
+  CHECK(t.result->calls[5].outcome == ToolOutcome::completed);
+  CHECK_FALSE(t.result->calls[5].success);
 }
 
 TEST_CASE("a tool without parameters is not started with arguments, and the model reads that it takes none",
@@ -129,7 +138,7 @@ TEST_CASE("twelve steps with tools run and a final answer completes the turn", "
 }
 
 TEST_CASE("a thirteenth step with tools fails the turn and keeps its steps and usage",
-          "[turn][tools][X18][K2][K3][G15]") {
+          "[turn][tools][X18][K2][K3][G15][K7][M3]") {
   ToolTurn t;
   t.ask(t.agent());
   for (int i = 0; i < 13; ++i) t.call({add_call("", i, 1)});
