@@ -117,7 +117,7 @@ TEST_CASE("the id 0 and the id of an unused slot find no agent", "[core]") {
   CHECK(table.find("@0.1") == nullptr);  // the root sentinel is not an agent
 }
 
-TEST_CASE("agent ids are valid or refused as documented", "[core][F1]") {
+TEST_CASE("agent ids are valid or refused as documented", "[core]") {
   CHECK(NameTable::is_valid("a"));
   CHECK(NameTable::is_valid(std::string(255, 'x')));
   CHECK(NameTable::is_valid("Зоя 🤖"));
@@ -180,7 +180,7 @@ TEST_CASE("a result of an earlier epoch is not admitted", "[core][F6]") {
   CHECK_FALSE(admits(node, before.generation(), before.epoch()));
 }
 
-TEST_CASE("the effective state below a closed gate is that of the gate", "[core][B19][X13][X33]") {
+TEST_CASE("the effective state below a closed gate is that of the gate", "[core][X13][X33]") {
   AgentTable table;
   Node& top = table.insert(table.root_sentinel());
   Node& middle = table.insert(top);
@@ -202,7 +202,7 @@ TEST_CASE("the effective state below a closed gate is that of the gate", "[core]
   CHECK(seen(leaf) == AgentState::stopped);
 }
 
-TEST_CASE("the effective state below a deleted agent stays that of the delete", "[core][B19][X13][X33]") {
+TEST_CASE("the effective state below a deleted agent stays that of the delete", "[core][X13][X33]") {
   AgentTable table;
   Node& top = table.insert(table.root_sentinel());
   Node& middle = table.insert(top);

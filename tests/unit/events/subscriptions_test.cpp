@@ -32,7 +32,7 @@ TEST_CASE("on<T> calls its callback for events of that type alone", "[events][Q3
   CHECK(log.text == "started a waiting_llm");
 }
 
-TEST_CASE("a state change is an event with a sequence number of its own", "[events][G7][CARD2]") {
+TEST_CASE("a state change is an event with a sequence number of its own", "[events][G7][CARD2][B20]") {
   TreeFixture t;
   std::vector<std::uint64_t> numbers;
   int changes = 0;

@@ -139,7 +139,7 @@ TEST_CASE_METHOD(Fixture, "a call that ignores its stop continues but its agent 
   CHECK(other.text() == "hello");
 }
 
-TEST_CASE_METHOD(Fixture, "a stopped token starts nothing", "[llm][A7]") {
+TEST_CASE_METHOD(Fixture, "a stopped token starts nothing", "[llm]") {
   stop.request_stop();
   start();
   CHECK(heard.cancelled());

@@ -99,7 +99,7 @@ TEST_CASE("without a descriptor the loop runs by its deadline and logs it once a
   CHECK(handler.calls == 4);
 }
 
-TEST_CASE("a poll tries to open the missing descriptors only every 10 ms", "[loop][Q2]") {
+TEST_CASE("a poll tries to open the missing descriptors only every 10 ms", "[loop]") {
   Logged logged(LoopBackend::epoll);
   NoDescriptors none;
   REQUIRE(logged.runtime.poll_descriptor() == -1);

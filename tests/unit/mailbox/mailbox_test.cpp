@@ -87,7 +87,7 @@ TEST_CASE("clearing the mailbox returns the number of dropped messages", "[mailb
   CHECK(box.send("5") == Push::queued_first);
 }
 
-TEST_CASE("the messages up to an instant can be dropped later while the rest stays", "[mailbox][X3]") {
+TEST_CASE("the messages up to an instant can be dropped later while the rest stays", "[mailbox]") {
   for (const bool drained : {false, true}) {
     Box box;
     box.send("0");
@@ -102,7 +102,7 @@ TEST_CASE("the messages up to an instant can be dropped later while the rest sta
   }
 }
 
-TEST_CASE("dropping messages that were handled in the meantime drops nothing", "[mailbox][X3]") {
+TEST_CASE("dropping messages that were handled in the meantime drops nothing", "[mailbox]") {
   Box box;
   box.send("0");
   const std::uint32_t then = position(box.node);

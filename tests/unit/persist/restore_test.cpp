@@ -527,7 +527,7 @@ TEST_CASE("a tool call without a stored result is unknown after a restart", "[pe
   CHECK(open.empty());  // nothing runs again
 }
 
-TEST_CASE("a delete leaves nothing in the store", "[persist][restore][delete][G13][D8]") {
+TEST_CASE("a delete leaves nothing in the store", "[persist][restore][delete][G13][D8][X9]") {
   MemoryStore store;
   {
     Life life(store, {.durability = Durability::each_message});

@@ -53,7 +53,7 @@ json nested(std::size_t depth) {
 
 }  // namespace
 
-TEST_CASE("the reason for an invalid parameter has fixed words", "[tools][Y9][K8]") {
+TEST_CASE("the reason for an invalid parameter has fixed words", "[tools][Y9]") {
   const std::string text = R"({"type":"object","required":["k"],"additionalProperties":false,"properties":{
     "k":{"type":"string"},"i":{"type":"integer"},"n":{"type":"number"},"b":{"type":"boolean"},
     "a":{"type":"array"},"o":{"type":"object"}}})";
@@ -119,7 +119,7 @@ TEST_CASE("the reason of alternatives says why each does not fit", "[tools][Y9]"
         "params.k: must be at least 5");
 }
 
-TEST_CASE("an empty schema text allows no arguments", "[tools][Y9][K8]") {
+TEST_CASE("an empty schema text allows no arguments", "[tools][Y9]") {
   CHECK(parsed_schema("")->check(json::object()) == "");
   CHECK(parsed_schema("")->check({{"k", 1}}) ==
         "params.k is not allowed: the tool takes no arguments; call it with {}");

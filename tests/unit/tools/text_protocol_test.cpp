@@ -99,7 +99,7 @@ TEST_CASE("calls by name and arguments are calls of tools", "[tools][J1][X30]") 
         ActionCall{"call_1_1", "notes", "add", R"({"a":1})"});
 }
 
-TEST_CASE("calls by name may have a block each", "[tools][J10]") {
+TEST_CASE("calls by name may have a block each", "[tools]") {
   const ParsedAnswer parsed = parse_tool_text("I do both.\n" + block(R"({"name":"a","arguments":{}})") +
                                                   "\n" + block(R"([{"name":"b"},{"name":"c"}])") + " done",
                                               2);

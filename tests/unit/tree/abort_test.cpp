@@ -5,7 +5,7 @@ using namespace agentcore;
 using namespace agentcore::test;
 
 TEST_CASE("an abort ends the call and leaves the agent usable",
-          "[tree][A10][A14][A17][X1][B12][S0-P3][A15][C2]") {
+          "[tree][A10][A14][A17][X1][B12][S0-P3][A15][C2][B19]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent, "one");

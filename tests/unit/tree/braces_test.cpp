@@ -12,7 +12,7 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a message may be given as text or as a list in braces", "[tree][F1]") {
+TEST_CASE("a message may be given as text or as a list in braces", "[tree]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   std::string text = "lvalue";
@@ -35,7 +35,7 @@ TEST_CASE("a message may be given as text or as a list in braces", "[tree][F1]")
   CHECK(agent.queue_length().value() >= 13);
 }
 
-TEST_CASE("a spec may be given by value or shared or as a list in braces", "[tree][B2]") {
+TEST_CASE("a spec may be given by value or shared or as a list in braces", "[tree]") {
   TreeFixture t;
   const Agent root = *t.tree->create({});
   CHECK(t.tree->create({.id = "a"}));

@@ -324,7 +324,7 @@ TEST_CASE("a function that is called later must not be empty", "[options][G16]")
   }
 }
 
-TEST_CASE("a message's sender counts against max_message_bytes", "[options][F1][G15]") {
+TEST_CASE("a message's sender counts against max_message_bytes", "[options][G15]") {
   TreeOptions options;
   options.max_message_bytes = 10;
   TreeFixture t(options);

@@ -7,7 +7,7 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a message that cannot be taken is refused with the reason", "[tree][G12][X5][C6][C7][S1-P4]") {
+TEST_CASE("a message that cannot be taken is refused with the reason", "[tree][G12][X5][C6][C7][S1-P4][F1]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent parent = t.root("parent");
@@ -209,7 +209,7 @@ TEST_CASE("an auto-resuming agent stays stopped while a stop is in progress or a
   CHECK(agent.send("x").reason == Errc::agent_terminating);
 }
 
-TEST_CASE("a refused message frees its cell", "[tree][F1][G13]") {
+TEST_CASE("a refused message frees its cell", "[tree][G13]") {
   TreeFixture t;
   const Agent agent = t.root("a", {.mailbox_limit = 1});
   REQUIRE(agent.send("1").accepted());

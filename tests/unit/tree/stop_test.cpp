@@ -9,7 +9,8 @@
 using namespace agentcore;
 using namespace agentcore::test;
 
-TEST_CASE("a stop closes the whole subtree before it returns", "[tree][C9][C17][E1][G1][B8][S1-P8][C15]") {
+TEST_CASE("a stop closes the whole subtree before it returns",
+          "[tree][C9][C17][E1][G1][B8][S1-P8][C15][C1]") {
   TreeFixture t;
   const Agent top = t.root("top");
   const Agent parent = t.child(top, "parent");
@@ -55,7 +56,7 @@ TEST_CASE("an idle agent can be stopped", "[tree][X28][T3]") {
   CHECK(t.state("a") == AgentState::stopped);
 }
 
-TEST_CASE("an agent in its handler stops itself", "[tree][Q3][G1][G4]") {
+TEST_CASE("an agent in its handler stops itself", "[tree][Q3][G1][G4][F2]") {
   TreeFixture t;
   VerbResult result;
   const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message&) {

@@ -102,7 +102,7 @@ TEST_CASE("a task fails by its result or by dropping its call or by its time-out
   CHECK(t.running() == 0);
 }
 
-TEST_CASE("an abort does not end a background task", "[turn][background][X17][X16]") {
+TEST_CASE("an abort does not end a background task", "[turn][background][X17][X16][L5]") {
   Background t;
   t.ask(t.agent({.background_tasks = 1}));
   t.call({{.id = "x", .name = "bg"}});

@@ -40,7 +40,7 @@ TEST_CASE_METHOD(Accounted, "the answer options of the spec are in the request",
   CHECK(request().response_format == spec.response_format);
 }
 
-TEST_CASE_METHOD(ToolTurn, "a tool has to be called only by the first answer of a turn", "[turn][K1]") {
+TEST_CASE_METHOD(ToolTurn, "a tool has to be called only by the first answer of a turn", "[turn]") {
   AgentSpec spec;
   spec.tool_choice.mode = ToolChoice::Mode::required;
   agent(spec);

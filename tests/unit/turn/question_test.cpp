@@ -44,7 +44,7 @@ struct Asking : ToolTurn {
 
 }  // namespace
 
-TEST_CASE("the model receives the answer of a person", "[turn][questions][I13][I14]") {
+TEST_CASE("the model receives the answer of a person", "[turn][questions][I14]") {
   Asking t;
   t.ask_human();
   const OpenQuestion question = t.tree->questions().at(0);
@@ -63,7 +63,7 @@ TEST_CASE("the model receives the answer of a person", "[turn][questions][I13][I
   CHECK(t.llm->calls() == 2);
 }
 
-TEST_CASE("the model receives the refusal of a person", "[turn][questions][I13][I14]") {
+TEST_CASE("the model receives the refusal of a person", "[turn][questions][I14]") {
   for (const bool reason : {false, true}) {
     Asking t;
     t.ask_human();
@@ -246,7 +246,7 @@ TEST_CASE("a stop during an approval starts no call", "[turn][questions][C14][G9
 }
 
 TEST_CASE("approvals of one answer are asked in parallel if its calls may run in parallel",
-          "[turn][questions][J10]") {
+          "[turn][questions]") {
   Asking t;
   t.ask(t.agent({.parallel_tools = 2}));
   t.call({{.id = "x", .name = "danger"}, {.id = "y", .name = "danger"}, {.id = "z", .name = "danger"}});

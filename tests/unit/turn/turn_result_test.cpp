@@ -157,7 +157,7 @@ TEST_CASE("call ids continue from turn to turn while step numbers restart", "[tu
   CHECK(t.seen.count("ended a 2 completed") == 1);
 }
 
-TEST_CASE("data and windows and tasks are written as JSON", "[turn][interaction][M2][M4]") {
+TEST_CASE("data and windows and tasks are written as JSON", "[turn][interaction][M2][M4][L6]") {
   TurnResult result;
   const auto call = std::make_shared<ToolCall>(ToolCall{"c", "doc__go", "not JSON", "doc"});
   const auto last = std::make_shared<ToolResult>(

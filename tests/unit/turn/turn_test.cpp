@@ -203,7 +203,7 @@ TEST_CASE("a handler receives its messages and an exception fails only its turn"
   CHECK(t.state("a") == AgentState::idle);
 }
 
-TEST_CASE("an outcome from inside the stop callback ends the turn in order", "[turn][G4][G7][A7]") {
+TEST_CASE("an outcome from inside the stop callback ends the turn in order", "[turn][G4][G7]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::at_once;
   const Agent parent = t.root("parent");

@@ -127,7 +127,7 @@ TEST_CASE("an abort of a missing agent returns agent_not_found", "[turn][Y4][A11
   CHECK(Agent{}.abort().reason == Errc::agent_not_found);
 }
 
-TEST_CASE("a stop drops messages sent before it but none sent after the resume", "[turn][Y4][F3]") {
+TEST_CASE("a stop drops messages sent before it but none sent after the resume", "[turn][Y4][F3][C23]") {
   ToolTurn t;
   const Agent agent = t.agent();
   t.ask(agent);

@@ -66,7 +66,7 @@ std::uint64_t percent(const Words& deltas, const Words& tokens) {
 
 }  // namespace
 
-TEST_CASE("a stopped answer whose deltas are tokens is estimated by their number", "[llm][A19][usage]") {
+TEST_CASE("a stopped answer whose deltas are tokens is estimated by their number", "[llm][usage]") {
   for (const Words* tokens : {&english, &code, &chinese, &german}) {
     INFO((*tokens)[1]);
     CHECK(percent(*tokens, *tokens) >= 90);
@@ -74,7 +74,7 @@ TEST_CASE("a stopped answer whose deltas are tokens is estimated by their number
   }
 }
 
-TEST_CASE("a stopped answer whose deltas are batches of tokens is estimated closely", "[llm][A19][usage]") {
+TEST_CASE("a stopped answer whose deltas are batches of tokens is estimated closely", "[llm][usage]") {
   for (const std::size_t size : {3U, 8U, 1000U})
     for (const Words* tokens : {&english, &code, &chinese, &german}) {
       INFO((*tokens)[1] << " by " << size);
@@ -83,14 +83,14 @@ TEST_CASE("a stopped answer whose deltas are batches of tokens is estimated clos
     }
 }
 
-TEST_CASE("deltas of single letters are not taken for tokens", "[llm][A19][usage]") {
+TEST_CASE("deltas of single letters are not taken for tokens", "[llm][usage]") {
   Words letters;
   for (const std::string& token : english)
     for (const char c : token) letters.emplace_back(1, c);
   CHECK(percent(letters, english) <= 250);
 }
 
-TEST_CASE("reasoning and arguments count and repeated ones once", "[llm][A19][usage]") {
+TEST_CASE("reasoning and arguments count and repeated ones once", "[llm][usage]") {
   CallFixture fixture;
   fixture.call->on_head({.status = 200, .content_type = all_events});
   const auto delta = [](const std::string& members) {

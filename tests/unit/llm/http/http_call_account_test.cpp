@@ -59,7 +59,7 @@ TEST_CASE_METHOD(Account, "an answered call has the usage of the provider", "[ll
   CHECK(outcome().cost == 0.5);
 }
 
-TEST_CASE_METHOD(Account, "a call stopped during its answer estimates missing usage", "[llm][A7][A19]") {
+TEST_CASE_METHOD(Account, "a call stopped during its answer estimates missing usage", "[llm][A19]") {
   call->on_head({.status = 200, .content_type = all_events});
   call->on_body(piece("caf\u00e9!"));
   stop.request_stop();
