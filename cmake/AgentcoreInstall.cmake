@@ -29,12 +29,25 @@ endif()
 
 # agentcore_install_pc(NAME DESCRIPTION text [REQUIRES ...] [PRIVATE ...] [LIBS ...] [CFLAGS ...]): writes NAME.pc and
 # installs it. PRIVATE: what the library uses and its consumers do not. With shared libraries it is left out: pkg-config
-# demands the .pc files even of Requires.private, and the static libraries that it is for are not installed.
+# demands the .pc files even of Requires.private, and the static libraries that it is for are not installed. With static
+# ones it becomes Libs, as pkg-config gives them now: in Requires, `pkg-config --static` would add what a static libcurl
+# needs, and Debian installs none of that.
 function(agentcore_install_pc pc_name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESCRIPTION" "REQUIRES;PRIVATE;LIBS;CFLAGS")
   set(pc_description "${arg_DESCRIPTION}")
-  if(AGENTCORE_IS_STATIC)
-    list(APPEND arg_REQUIRES ${arg_PRIVATE})
+  if(AGENTCORE_IS_STATIC AND arg_PRIVATE)
+    find_package(PkgConfig QUIET)
+    set(unknown TRUE)
+    if(PKG_CONFIG_EXECUTABLE)
+      list(JOIN arg_PRIVATE ", " private)
+      execute_process(COMMAND "${PKG_CONFIG_EXECUTABLE}" --libs "${private}"
+        RESULT_VARIABLE unknown OUTPUT_VARIABLE private_libs OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    endif()
+    if(unknown)
+      list(APPEND arg_REQUIRES ${arg_PRIVATE})
+    else()
+      list(APPEND arg_LIBS ${private_libs})
+    endif()
   endif()
   set(pc_fields "")
   foreach(field IN ITEMS Requires=REQUIRES Libs=LIBS Cflags=CFLAGS)

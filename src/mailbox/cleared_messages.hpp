@@ -1,6 +1,7 @@
 // ClearedMessages: messages that a verb has dropped, and that the loop has not taken out of the mailbox yet.
 #pragma once
 
+#include "core/mutex.hpp"
 #include "core/node.hpp"
 
 #include <agentcore/message.hpp>
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -47,14 +47,14 @@ class ClearedMessages {
   void add(Mark& mark, std::optional<std::uint32_t> up_to, MessageId withdrawn) noexcept {
     if (mark.prepared_.empty()) return;
     mark.prepared_.mapped() = {up_to, withdrawn};
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     mark.place_ = marks_.insert(std::move(mark.prepared_));
     size_.store(marks_.size(), std::memory_order_release);
   }
   // The loop has taken the messages out.
   void remove(Mark& mark) noexcept {
     if (!mark.place_) return;
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     marks_.erase(*std::exchange(mark.place_, std::nullopt));
     size_.store(marks_.size(), std::memory_order_release);
   }
@@ -63,7 +63,7 @@ class ClearedMessages {
   // How many of the `waiting` messages of a mailbox are left, the end of which is at `position`.
   std::size_t left(core::NodeId agent, std::size_t waiting, std::uint32_t position) const noexcept {
     if (empty() || waiting == 0) return waiting;
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     const auto [first, last] = marks_.equal_range(agent);
     for (auto at = first; at != last; ++at) {
       const Cleared& cleared = at->second;
@@ -77,7 +77,7 @@ class ClearedMessages {
   // True if the message at `position` of the mailbox is dropped.
   bool covers(core::NodeId agent, std::uint32_t position) const noexcept {
     if (empty()) return false;
-    const std::lock_guard lock(mutex_);
+    const core::Lock lock(mutex_);
     const auto [first, last] = marks_.equal_range(agent);
     return std::any_of(first, last, [position](const auto& mark) {
       const std::optional<std::uint32_t>& up_to = mark.second.up_to;
@@ -86,8 +86,8 @@ class ClearedMessages {
   }
 
  private:
-  mutable std::mutex mutex_;
-  Marks marks_;
+  mutable core::Mutex mutex_;
+  Marks marks_ AGENTCORE_GUARDED_BY(mutex_);
   std::atomic<std::size_t> size_{0};
 };
 

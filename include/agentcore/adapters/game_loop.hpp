@@ -1,11 +1,13 @@
 // GameLoop: gives a Runtime the rest of each frame of a game.
 #pragma once
 
+#include <agentcore/adapters/failures.hpp>
+#include <agentcore/error.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <stdexcept>
+#include <memory>
 
 namespace agentcore::adapters {
 
@@ -38,8 +40,14 @@ class GameLoop {
   explicit GameLoop(Runtime& runtime, Duration frame = std::chrono::milliseconds(14),
                     Duration at_least = std::chrono::microseconds(500))
       : attachment_(runtime), frame_(frame), at_least_(at_least) {
-    if (at_least < Duration(0) || frame < at_least)
-      throw std::invalid_argument("GameLoop: 0 <= at_least <= frame is required");
+    if (!are_valid(frame, at_least)) detail::throw_invalid_argument(problem);
+  }
+  /// As the constructor, for hosts without exceptions. Errors: invalid_config.
+  static Result<std::unique_ptr<GameLoop>> make(Runtime& runtime,
+                                                Duration frame = std::chrono::milliseconds(14),
+                                                Duration at_least = std::chrono::microseconds(500)) {
+    if (!are_valid(frame, at_least)) return Error{Errc::invalid_config, problem};
+    return std::make_unique<GameLoop>(runtime, frame, at_least);
   }
 
   /// Starts a frame. Without a call, the first frame starts with the object.
@@ -55,6 +63,11 @@ class GameLoop {
   bool poll() { return attachment_.poll(rest()); }
 
  private:
+  static constexpr const char* problem = "GameLoop: 0 <= at_least <= frame is required";
+  static constexpr bool are_valid(Duration frame, Duration at_least) noexcept {
+    return at_least >= Duration(0) && frame >= at_least;
+  }
+
   LoopAttachment attachment_;
   Duration frame_;
   Duration at_least_;

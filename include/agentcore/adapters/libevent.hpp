@@ -1,10 +1,10 @@
 // LibeventLoop: drives a Runtime from libevent's event loop (2.1 or newer).
 #pragma once
 
+#include <agentcore/adapters/failures.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <memory>
-#include <stdexcept>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -39,7 +39,7 @@ class LibeventLoop {
     if (event_assign(&watch_->readable, base, descriptor, EV_READ | EV_PERSIST, on_readable, watch_.get()) !=
             0 ||
         event_add(&watch_->readable, nullptr) != 0)
-      throw std::runtime_error("LibeventLoop: libevent cannot watch the descriptor of the Runtime");
+      detail::throw_runtime_error("LibeventLoop: libevent cannot watch the descriptor of the Runtime");
   }
   /// Detaches. No poll() follows.
   ~LibeventLoop() { watch_->end(); }

@@ -1,10 +1,10 @@
 // LibuvLoop: drives a Runtime from libuv's event loop (1.x).
 #pragma once
 
+#include <agentcore/adapters/failures.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <memory>
-#include <system_error>
 
 #include <uv.h>
 
@@ -77,7 +77,7 @@ class LibuvLoop {
 
   // libuv's errors are the negative numbers of the system's.
   static void expect(int result) {
-    if (result != 0) throw std::system_error(-result, std::generic_category(), "LibuvLoop");
+    if (result != 0) detail::throw_system_error(-result, "LibuvLoop");
   }
 
   std::shared_ptr<Watch> watch_;

@@ -1,13 +1,13 @@
 // QtLoop: drives a Runtime from Qt's event loop (Qt 6, on Unix).
 #pragma once
 
+#include <agentcore/adapters/failures.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <QAbstractEventDispatcher>
 #include <QObject>
 #include <QSocketNotifier>
 #include <memory>
-#include <stdexcept>
 
 namespace agentcore::adapters {
 
@@ -39,7 +39,7 @@ class QtLoop {
   /// yet.
   explicit QtLoop(Runtime& runtime) {
     if (QAbstractEventDispatcher::instance() == nullptr)
-      throw std::runtime_error(
+      detail::throw_runtime_error(
           "QtLoop: this thread has no event dispatcher: create the QCoreApplication before");
     watch_ = std::make_shared<Watch>(runtime);
     QObject::connect(watch_->notifier, &QSocketNotifier::activated, [raw = watch_.get()] { raw->poll(); });

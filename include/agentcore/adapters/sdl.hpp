@@ -1,12 +1,11 @@
 // SdlLoop: drives a Runtime from the events of SDL 2, also while SDL_WaitEvent() sleeps.
 #pragma once
 
+#include <agentcore/adapters/failures.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <cerrno>
 #include <memory>
-#include <stdexcept>
-#include <system_error>
 #include <thread>
 
 #include <SDL.h>
@@ -78,29 +77,23 @@ class SdlLoop {
     explicit Watch(Runtime& runtime) : attachment(runtime) {
       const int descriptor = attachment.open_descriptor();
       if (event_type() == static_cast<Uint32>(-1))
-        throw std::runtime_error("SdlLoop: SDL has no type of events left");
-      if (::pipe(pipe) != 0) throw std::system_error(errno, std::generic_category(), "SdlLoop");
+        detail::throw_runtime_error("SdlLoop: SDL has no type of events left");
+      if (::pipe(pipe) != 0) detail::throw_system_error(errno, "SdlLoop");
       for (const int end_of_pipe : pipe) ::fcntl(end_of_pipe, F_SETFD, FD_CLOEXEC);
       sigset_t all, before;
       sigfillset(&all);
       pthread_sigmask(SIG_SETMASK, &all, &before);
-      start_thread(descriptor);
+      const bool started = detail::start_thread(thread, [this, descriptor] { push_events(descriptor); });
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      if (!thread.joinable()) {
+      if (!started) {
         close_pipe();
-        throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again), "SdlLoop");
+        detail::throw_system_error(EAGAIN, "SdlLoop");
       }
     }
     ~Watch() { end(); }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
-    void start_thread(int descriptor) {
-      try {
-        thread = std::thread([this, descriptor] { push_events(descriptor); });
-      } catch (const std::system_error&) {
-      }
-    }
     void command(Command one) const {
       if (thread.joinable()) [[maybe_unused]]
         const auto count = ::write(pipe[1], &one, 1);
