@@ -1,5 +1,7 @@
 #include "platform/boot_timer.hpp"
 
+#ifdef _WIN32
+
 #include <cerrno>
 
 namespace agentcore::detail::platform {
@@ -21,3 +23,5 @@ void BootTimer::clear() noexcept {
 }
 
 }  // namespace agentcore::detail::platform
+
+#endif
