@@ -32,9 +32,10 @@ struct Talk : TreeFixture {
   int calls = 0;
 
   Talk(ToolProtocol protocol, bool checks_answers, std::size_t max_tokens) {
-    tools->add(make_tool({.name = "look"}, [this](const nlohmann::json&, const ToolContext&) {
+    const std::size_t longest = max_tokens == no_limit ? 10 : 300;
+    tools->add(make_tool({.name = "look"}, [this, longest](const nlohmann::json&, const ToolContext&) {
       ++results;
-      return ToolResult::done("seen" + std::string(results * results % 300, 's'));
+      return ToolResult::done("seen" + std::string(results * results % longest, 's'));
     }));
     AgentSpec spec;
     spec.system_prompt = "Be brief.";
