@@ -27,13 +27,14 @@ enum class LoopBackend : unsigned char {
   poll,
 };
 
-/// Why Runtime::run_until_idle() returned.
+/// Why Runtime::run_for() or Runtime::run_until_idle() returned.
 enum class RunEnd : unsigned char {
   idle,          ///< The loop is idle.
-  limit,         ///< The limit of time has passed, and the loop is not idle.
+  limit,         ///< The time has passed; for run_until_idle(): and the loop is not idle.
   in_callback,   ///< It was called within a callback of this Runtime: nothing was done.
   wrong_thread,  ///< Another thread is in poll(), run_for() or run_until_idle(): nothing was done.
-  runtime_gone   ///< A callback has destroyed the Runtime.
+  runtime_gone,  ///< A callback has destroyed the Runtime.
+  out_of_memory  ///< There was no memory to wait. Nothing is lost: the next call goes on.
 };
 /// Returns the name of the enumerator, spelled as above.
 AGENTCORE_API std::string_view to_string(RunEnd end) noexcept;
@@ -134,8 +135,11 @@ class AGENTCORE_API Runtime {
   /// until nothing is ready. Endless work (a function that posts itself, a timer that starts itself again
   /// without delay) does not stop the clock: after 100,000 consecutive polls that left something ready, or
   /// about six million steps of agents, the clock moves on after each further poll.
+  ///
+  /// Returns RunEnd::limit when `duration` has passed, and otherwise why it returned earlier. Without memory
+  /// it returns RunEnd::out_of_memory and throws nothing.
   /// @loop_thread
-  void run_for(Duration duration);
+  RunEnd run_for(Duration duration);
 
   /// Drives the loop until it is idle, or until `limit` has passed. Idle: nothing is ready, no timer runs but
   /// those of leases (AgentSpec::lease), and no agent has an operation in flight (model call, tool call,

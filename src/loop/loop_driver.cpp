@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <new>
 
 namespace agentcore::detail::loop {
 
@@ -20,11 +21,39 @@ bool is_over(TimePoint now, TimePoint end) noexcept {
   return end != TimePoint::max() && now >= end;
 }
 
+// A wait needs memory for the descriptors that are ready. Whatever has failed for a lack of it, a poll is not
+// interrupted: so the next call goes on.
+template <typename Run>
+RunEnd contained(Run&& run) {
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    return RunEnd::out_of_memory;
+  }
+}
+
 }  // namespace
 
-void LoopDriver::run_for(Duration duration) {
-  if (calls_.refuses_to_drive()) return;
-  const TimePoint end = later(state_.now(), duration);
+RunEnd LoopDriver::run_for(Duration duration) {
+  if (calls_.refuses_to_drive()) return why_not();
+  return contained([&] {
+    run_to(later(state_.now(), duration));
+    return state_.closed ? RunEnd::runtime_gone : RunEnd::limit;
+  });
+}
+
+RunEnd LoopDriver::run_until_idle(Duration limit) {
+  if (calls_.refuses_to_drive()) return why_not();
+  return contained([&] { return run_to_idle(limit); });
+}
+
+// Why nothing is driven.
+RunEnd LoopDriver::why_not() const noexcept {
+  if (state_.closed) return RunEnd::runtime_gone;
+  return state_.on_loop_thread() ? RunEnd::in_callback : RunEnd::wrong_thread;
+}
+
+void LoopDriver::run_to(TimePoint end) {
   if (!state_.clock->runs_by_itself()) return run_by_hand(end);
   for (;;) {
     const bool more = poll();
@@ -49,11 +78,7 @@ bool LoopDriver::advanced_clock_to_timer(TimePoint end) {
   return state_.now() > start;
 }
 
-RunEnd LoopDriver::run_until_idle(Duration limit) {
-  if (calls_.refuses_to_drive()) {
-    if (state_.closed) return RunEnd::runtime_gone;
-    return state_.on_loop_thread() ? RunEnd::in_callback : RunEnd::wrong_thread;
-  }
+RunEnd LoopDriver::run_to_idle(Duration limit) {
   const TimePoint end = later(state_.now(), limit);
   const Clock& real = state_.system_clock;
   // A clock that is moved by hand does not limit how long other threads and descriptors take.

@@ -28,7 +28,7 @@ class LoopDriver {
 
   bool poll() { return poll(poll_budget_); }
   bool poll(Duration budget) { return !calls_.refuses_to_drive() && cycle_.run(budget); }
-  void run_for(Duration duration);
+  RunEnd run_for(Duration duration);
   RunEnd run_until_idle(Duration limit);
 
   // What a foreign loop needs.
@@ -37,6 +37,9 @@ class LoopDriver {
   std::optional<TimePoint> next_deadline() const;
 
  private:
+  RunEnd why_not() const noexcept;
+  void run_to(TimePoint end);
+  RunEnd run_to_idle(Duration limit);
   void run_by_hand(TimePoint end);
   bool advanced_clock_to_timer(TimePoint end);
   void rest(TimePoint end, TimePoint real_end);

@@ -24,7 +24,8 @@ constexpr detail::core::EnumNames run_end_names{
                                                    {RunEnd::limit, "limit"},
                                                    {RunEnd::in_callback, "in_callback"},
                                                    {RunEnd::wrong_thread, "wrong_thread"},
-                                                   {RunEnd::runtime_gone, "runtime_gone"}})};
+                                                   {RunEnd::runtime_gone, "runtime_gone"},
+                                                   {RunEnd::out_of_memory, "out_of_memory"}})};
 static_assert(run_end_names.is_in_order());
 
 }  // namespace
@@ -50,8 +51,8 @@ bool Runtime::poll() {
 bool Runtime::poll(Duration budget) {
   return engine_->driver()->poll(budget);
 }
-void Runtime::run_for(Duration duration) {
-  engine_->driver()->run_for(duration);
+RunEnd Runtime::run_for(Duration duration) {
+  return engine_->driver()->run_for(duration);
 }
 RunResult Runtime::run_until_idle(Duration limit) {
   return {engine_->driver()->run_until_idle(limit)};

@@ -3,6 +3,7 @@
 #include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <agentcore/runtime.hpp>
 #include <agentcore/testing/manual_clock.hpp>
@@ -227,4 +228,38 @@ TEST_CASE("run_for with a manual clock polls until nothing is ready before it ad
   });
   runtime.run_for(1h);
   CHECK(left == 0);
+}
+
+TEST_CASE("without memory run_for says so, and the next call goes on", "[loop][G16]") {
+  bool lacked = false;
+  for (std::size_t n = 1, failed = 1; failed != 0; ++n) {
+    Runtime runtime(with(EACH_BACKEND(), nullptr));
+    int fired = 0;
+    const Timer timer = runtime.call_after(Duration(1), [&] { ++fired; });
+    const Timer later = runtime.call_after(1ms, [&] { ++fired; });
+    RunEnd end = RunEnd::idle;
+    {
+      const test::FailingAllocation none(n);
+      end = runtime.run_for(2ms);
+      failed = none.failed() ? 1 : 0;
+    }
+    CHECK((end == RunEnd::limit || end == RunEnd::out_of_memory));
+    lacked = lacked || end == RunEnd::out_of_memory;
+    CHECK(runtime.run_until_idle(std::chrono::seconds(10)));
+    CHECK(fired == 2);
+  }
+  CHECK(lacked);
+}
+
+TEST_CASE("run_for says why it returned", "[loop]") {
+  testing::ManualClock clock;
+  auto runtime = std::make_unique<Runtime>(with(EACH_BACKEND(), &clock));
+  CHECK(runtime->run_for(1h) == RunEnd::limit);
+  RunEnd within = RunEnd::idle;
+  runtime->post([&] { within = runtime->run_for(1h); });
+  CHECK(runtime->run_for(1h) == RunEnd::limit);
+  CHECK(within == RunEnd::in_callback);
+  Runtime& gone = *runtime;
+  gone.post([&] { runtime.reset(); });
+  CHECK(gone.run_for(1h) == RunEnd::runtime_gone);
 }
