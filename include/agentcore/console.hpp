@@ -3,6 +3,7 @@
 #pragma once
 
 #include <agentcore/agent_spec.hpp>
+#include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
@@ -52,6 +53,15 @@ struct ConsoleOptions {
   /// with 429. Requests that end something (abort, interrupt, stop, delete, pause) are never refused for
   /// that.
   std::uint32_t max_writes_per_second = 200;
+  /// How many tasks that have ended are kept, for `GET /tasks/{id}`; 1 to 100,000. Fewer are, if their events
+  /// take more than 100 MiB. An agent that was made for a task is deleted when more tasks of such agents have
+  /// ended after its own.
+  std::size_t kept_tasks = 1000;
+  /// How long an agent that `POST /tasks` has made for a task exists after the task has ended; >= 0. Then it
+  /// is deleted, unless it got another message, a child or a background task. In a tree with a store that
+  /// holds after a restart, too; the time begins anew then. no_limit: it stays until `kept_tasks` is
+  /// exceeded.
+  Duration task_retention = std::chrono::minutes(10);
   /// True: in a tree with a store (AgentTree::restore()), a request that changes what the store keeps takes
   /// effect at once and is answered when the change is in the store, so that no crash undoes what was
   /// answered; the loop never waits for that. The answer has `persisted`: true, or false with `persistError`

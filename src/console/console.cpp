@@ -29,8 +29,11 @@ std::string option_problem(const ConsoleOptions& options) {
         outside("max_viewers", options.max_viewers, 1, 100'000),
         outside("max_body_bytes", options.max_body_bytes, 1 << 10, 64 << 20),
         outside("max_writes_per_second", options.max_writes_per_second, 1, 1'000'000),
-        outside("max_event_bytes", options.max_event_bytes, 64 << 10, 1 << 30)})
+        outside("max_event_bytes", options.max_event_bytes, 64 << 10, 1 << 30),
+        outside("kept_tasks", options.kept_tasks, 1, 100'000)})
     if (!problem.empty()) return problem;
+  if (options.task_retention < Duration(0))
+    return "ConsoleOptions::task_retention is negative: it must be at least 0";
   if (!is_loopback(options.address) && options.token.empty())
     return "ConsoleOptions::address is " + options.address +
            ", which other machines reach: set ConsoleOptions::token, and use a reverse proxy with TLS";
@@ -62,18 +65,19 @@ struct Console::Parts : std::enable_shared_from_this<Console::Parts> {
       : options(std::move(the_options)),
         receipts(std::make_shared<ReceiptList>(options.receipts_to)),
         log(std::make_shared<EventLog>(new_epoch(*engine), options.max_event_bytes)),
-        core{
-            engine,
-            options,
-            nullptr,
-            log,
-            EventFeed(engine, log, [this] { wake(); }),
-            std::make_shared<TaskTable>([engine] { return engine->clock().wall_time(); }, [this] { wake(); }),
-            *receipts,
-            Access(options.token, options.host_names)},
+        core{engine,
+             options,
+             nullptr,
+             log,
+             EventFeed(engine, log, [this] { wake(); }),
+             std::make_shared<TaskTable>([engine] { return engine->clock().wall_time(); }, [this] { wake(); },
+                                         options.kept_tasks),
+             std::make_unique<TaskAgents>(engine, options.task_retention, options.kept_tasks),
+             *receipts,
+             Access(options.token, options.host_names)},
         router(core) {
     receipts->on_record = [this](const std::string& receipt) {
-      core.feed.publish(nullptr, {{"type", "receipt"}, {"receipt", Json::parse(receipt)}});
+      core.feed.publish(nullptr, {{"type", "receipt"}, {"receipt", Json::of_text(receipt)}});
     };
   }
   ~Parts() { close(); }
@@ -85,6 +89,7 @@ struct Console::Parts : std::enable_shared_from_this<Console::Parts> {
     if (core.server) core.server->close();
     core.tree = nullptr;
     core.feed.leave();
+    core.task_agents->leave();
     core.tasks->clear();
   }
   void wake() {
@@ -94,6 +99,7 @@ struct Console::Parts : std::enable_shared_from_this<Console::Parts> {
     if (core.tree == nullptr) return;
     core.tree = nullptr;
     core.feed.leave();
+    core.task_agents->leave();
     core.tasks->clear();
     core.feed.publish(nullptr, {{"type", "reset"}});
   }
@@ -132,6 +138,7 @@ Subscription Console::show(AgentTree& tree) {
   Parts& parts = *parts_;
   parts.leave();
   parts.core.feed.follow(tree);
+  parts.core.task_agents->follow(tree);
   parts.core.tree = &tree;
   parts.core.feed.publish(nullptr, {{"type", "reset"}});
   const std::uint64_t number = ++*parts.shown;

@@ -102,6 +102,8 @@ struct alignas(64) Node {
   static constexpr std::uint8_t stays_stopped = 16;
   // A restart has stopped the agent, because its code or its conversation is missing: the same.
   static constexpr std::uint8_t unusable = 64;
+  // It was made for one task (core/task_mark.hpp). Written by the loop thread.
+  static constexpr std::uint8_t of_task = 128;
   // Its delete, or one that is pending, has Forks::terminate.
   static constexpr std::uint8_t deletes_forks = 32;
   std::atomic<std::uint8_t> extends{0};
@@ -164,7 +166,7 @@ struct alignas(64) Node {
         static_cast<int>(below) << 1 | (deletes ? grade_deletes : 0) | (forks ? deletes_forks : 0);
     std::uint8_t before = extends.load(std::memory_order_relaxed);
     while (!extends.compare_exchange_weak(
-        before, static_cast<std::uint8_t>((before & (hold_below | stays_stopped | unusable)) | bits))) {
+        before, static_cast<std::uint8_t>((before & (hold_below | stays_stopped | unusable | of_task)) | bits))) {
     }
   }
   bool is_root_sentinel() const noexcept { return parent.load(std::memory_order_relaxed) == nullptr; }

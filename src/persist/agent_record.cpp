@@ -146,6 +146,7 @@ std::string to_json(const AgentRecord& record) {
   if (!record.tasks.empty()) text.add_json("tasks", tasks_json(record.tasks));
   text.put("origin", record.origin);
   text.put("of_call", record.of_call);
+  text.put("of_task", record.of_task);
   if (!record.history.empty()) text.add_json("history", pieces_json(record.history));
   text.put("has_context", record.has_context);
   text.put("has_grants", record.has_grants);
@@ -182,6 +183,7 @@ AgentRecord read_agent(std::string_view text) {
   get_each(object, "tasks", [&](const json& task) { record.tasks.push_back(read_task(task)); });
   get(object, "origin", record.origin);
   get(object, "of_call", record.of_call);
+  get(object, "of_task", record.of_task);
   get_each(object, "history", [&](const json& piece) { record.history.push_back(read_piece(piece)); });
   get(object, "has_context", record.has_context);
   get(object, "has_grants", record.has_grants);

@@ -121,6 +121,7 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
   record.held = packed.is_held();
   record.held_by_restart = record.held && agent.held_by_restart;
   record.holds_below = record.held && node.extends_below(core::Node::hold_below);
+  record.of_task = node.extends_below(core::Node::of_task);
   record.turns = node.turns;
   record.history = agent.history;
   record.has_context = agent.has_context;

@@ -1,6 +1,7 @@
 // AgentTree: checks options and ids, and forwards to the core.
 #include "core/agent_access.hpp"
 #include "core/stored_changes.hpp"
+#include "core/task_mark.hpp"
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
 #include "loop/runtime_access.hpp"
@@ -47,6 +48,14 @@ Result<void> AgentTree::flush() {
   return core_->store_verbs().flush();
 }
 
+void detail::core::set_task_mark(const Agent& agent, bool marked) noexcept {
+  if (AgentAccess::core(agent))
+    AgentAccess::core(agent)->store_verbs().set_task_mark(AgentAccess::node(agent), marked);
+}
+bool detail::core::has_task_mark(const Agent& agent) noexcept {
+  return AgentAccess::core(agent) &&
+         AgentAccess::core(agent)->store_verbs().has_task_mark(AgentAccess::node(agent));
+}
 bool detail::core::when_stored(AgentTree& tree, std::function<void(const Result<void>&)> done) {
   return AgentAccess::core(tree)->store_verbs().when_stored(std::move(done));
 }

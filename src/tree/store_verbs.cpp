@@ -133,6 +133,17 @@ bool StoreVerbs::when_stored(std::function<void(const Result<void>&)> done) {
   return true;
 }
 
+void StoreVerbs::set_task_mark(core::NodeId agent, bool marked) noexcept {
+  Node* const node = tree_.table.find(agent);
+  if (!node || node->extend_below(Node::of_task, marked) == marked) return;
+  if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(agent);
+}
+
+bool StoreVerbs::has_task_mark(core::NodeId agent) const noexcept {
+  const Node* const node = tree_.table.find(agent);
+  return node && node->extends_below(Node::of_task);
+}
+
 void StoreVerbs::close() noexcept {
   if (!tree_.persistence) return;
   tree_.engine->guarded("a store", [&] { second_halves_.record_queued(); });
@@ -208,6 +219,7 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   if (auto loaded = load(node, agent, persistence); !loaded) return loaded;
   if (agent.is_stopped()) close(node, agent);
   if (record.holds_below) node.extend_below(Node::hold_below, true);
+  if (record.of_task) node.extend_below(Node::of_task, true);
   factory_.set_accounts(node, record);
   give_mail(node, agent, recorder);
   turns_.permissions().table().restore(node.id(), std::move(agent.grants));

@@ -40,6 +40,9 @@ class StoreVerbs {
   Result<void> flush();
   // core::when_stored(). Throws std::bad_alloc.
   bool when_stored(std::function<void(const Result<void>&)> done);
+  // core/task_mark.hpp.
+  void set_task_mark(core::NodeId agent, bool marked) noexcept;
+  bool has_task_mark(core::NodeId agent) const noexcept;
   // The end of the tree, or of its Runtime: the last changes are written.
   void close() noexcept;
 

@@ -6,6 +6,7 @@
 #include "console/http/server.hpp"
 #include "console/routes/access.hpp"
 #include "console/routes/receipt_list.hpp"
+#include "console/routes/task_agents.hpp"
 #include "console/routes/task_table.hpp"
 #include "loop/engine.hpp"
 
@@ -25,6 +26,7 @@ struct ConsoleCore {
   std::shared_ptr<EventLog> log;
   EventFeed feed;
   std::shared_ptr<TaskTable> tasks;
+  std::unique_ptr<TaskAgents> task_agents;
   ReceiptList& receipts;
   Access access;
   std::shared_ptr<Server> server = {};  // null until it listens

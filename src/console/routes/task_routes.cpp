@@ -60,6 +60,7 @@ std::optional<Response> create_task(RouteCall& call) {
   Result<Agent> agent = agent_id.empty() ? tree.create(call.core.options.agent) : tree.find(agent_id);
   if (!agent) throw Refused(agent.error());
   const auto task = send_task(call, *agent, agent_id.empty(), prompt);
+  if (agent_id.empty()) call.core.task_agents->add(*agent, task->message);
   if (const AgentEntry* const entry = call.core.feed.directory().find(*agent))
     call.core.feed.look_at_queue(*entry);
   if (key != nullptr) call.core.tasks->set_key(*key, call.request.body, *task);
@@ -79,7 +80,7 @@ std::optional<Response> list_tasks(RouteCall& call) {
 std::optional<Response> show_task(RouteCall& call) {
   const auto task = task_of(call);
   Json json = json_of_task(*task);
-  json["result"] = task->result ? Json::parse(agentcore::to_json(*task->result)) : Json(nullptr);
+  json.set("result", task->result ? Json::of_text(agentcore::to_json(*task->result)) : Json(nullptr));
   return json_response(json);
 }
 

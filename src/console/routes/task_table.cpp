@@ -11,10 +11,11 @@
 namespace agentcore::detail::console {
 namespace {
 
-constexpr std::size_t kept_tasks = 200;
 constexpr std::size_t kept_keys = 1000;
 // Of the events of a task that are kept for its viewers. What is more is not sent, but for its end.
 constexpr std::size_t max_event_bytes = 512 << 10;
+// Of all tasks that are kept.
+constexpr std::size_t max_bytes_of_all = 100 << 20;
 
 constexpr const char* terminated_by_user = "Task terminated by user";
 
@@ -108,6 +109,7 @@ void TaskTable::clear() {
   }
   tasks_.clear();
   by_id_.clear();
+  event_bytes_ = 0;
   by_key_.clear();
   keys_.clear();
 }
@@ -159,18 +161,21 @@ void TaskTable::finish(Task& task, Task::Phase phase, Json event) {
 }
 
 void TaskTable::publish(Task& task, Json event) {
-  event["taskId"] = task.id;
-  event["at"] = to_milliseconds(now_());
+  event.set("taskId", task.id);
+  event.set("at", to_milliseconds(now_()));
   if (task.event_bytes > max_event_bytes && !task.has_ended()) return;
   task.events.push_back("data: " + to_line(event) + "\n\n");
   task.event_bytes += task.events.back().size();
+  event_bytes_ += task.events.back().size();
   on_change_();
 }
 
 // Tasks that run are kept.
 void TaskTable::forget_old() {
-  for (std::size_t i = tasks_.size(); i-- > 0 && tasks_.size() > kept_tasks;) {
+  for (std::size_t i = tasks_.size();
+       i-- > 0 && (tasks_.size() > kept_ || event_bytes_ > max_bytes_of_all);) {
     if (!tasks_[i]->has_ended()) continue;
+    event_bytes_ -= tasks_[i]->event_bytes;
     by_id_.erase(tasks_[i]->id);
     tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(i));
   }

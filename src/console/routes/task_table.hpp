@@ -54,9 +54,9 @@ struct KeyedTask {
 // Keeps the tasks that run, and the last of those that ended. The first end counts. @loop_thread
 class TaskTable : public std::enable_shared_from_this<TaskTable> {
  public:
-  // `now`: the time of events. `on_change`: a task has more events.
-  TaskTable(std::function<WallTime()> now, std::function<void()> on_change)
-      : now_(std::move(now)), on_change_(std::move(on_change)) {}
+  // `now`: the time of events. `on_change`: a task has more events. `kept`: the number of ended tasks.
+  TaskTable(std::function<WallTime()> now, std::function<void()> on_change, std::size_t kept)
+      : now_(std::move(now)), on_change_(std::move(on_change)), kept_(kept) {}
 
   // Sends `prompt` to the agent. Throws Refused if the agent does not take it.
   std::shared_ptr<Task> create(const Agent& agent, std::string prompt);
@@ -84,6 +84,8 @@ class TaskTable : public std::enable_shared_from_this<TaskTable> {
 
   const std::function<WallTime()> now_;
   const std::function<void()> on_change_;
+  const std::size_t kept_;
+  std::size_t event_bytes_ = 0;  // of all tasks
   std::deque<std::shared_ptr<Task>> tasks_;
   std::unordered_map<std::string, std::shared_ptr<Task>> by_id_;
   std::unordered_map<std::string, KeyedTask> by_key_;

@@ -1,0 +1,16 @@
+// The mark of an agent that was made for one task and goes after it, for the console.
+#pragma once
+
+#include "core/internal_api.hpp"
+
+#include <agentcore/fwd.hpp>
+
+namespace agentcore::detail::core {
+
+// Sets or removes the mark, which a store keeps. Nothing happens if the agent is gone. Defined in src/tree.
+// @loop_thread
+AGENTCORE_INTERNAL_API void set_task_mark(const Agent& agent, bool marked) noexcept;
+// False also if the agent is gone. @loop_thread
+AGENTCORE_INTERNAL_API bool has_task_mark(const Agent& agent) noexcept;
+
+}  // namespace agentcore::detail::core
