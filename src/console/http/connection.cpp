@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include <netdb.h>
@@ -64,15 +65,20 @@ void Connection::close() {
   stream_.reset();
 }
 
+// Without memory, bytes that were received may be lost: the connection is of no further use.
 void Connection::on_io(int /*descriptor*/, loop::IoEvents events) {
   const auto self = shared_from_this();
-  if (loop::has(events, loop::IoEvents::writable) && has_output()) write_some();
-  if (phase_ == Phase::closed) return;
-  if (loop::has(events, loop::IoEvents::readable))
-    read_some();
-  else if (loop::has(events, loop::IoEvents::error))
-    return close();
-  watch();
+  try {
+    if (loop::has(events, loop::IoEvents::writable) && has_output()) write_some();
+    if (phase_ == Phase::closed) return;
+    if (loop::has(events, loop::IoEvents::readable))
+      read_some();
+    else if (loop::has(events, loop::IoEvents::error))
+      return close();
+    watch();
+  } catch (const std::bad_alloc&) {
+    close();
+  }
 }
 
 void Connection::read_some() {
@@ -205,9 +211,13 @@ void Connection::after_write() {
   // A client that sends its next requests early must not keep the loop: one request for each call.
   if (!in_.empty())
     server_->engine().post([weak = weak_from_this()] {
-      if (const auto self = weak.lock(); self && self->phase_ == Phase::reading) {
+      const auto self = weak.lock();
+      if (!self || self->phase_ != Phase::reading) return;
+      try {
         self->read_requests();
         if (self->phase_ != Phase::closed) self->watch();
+      } catch (const std::bad_alloc&) {
+        self->close();
       }
     });
 }

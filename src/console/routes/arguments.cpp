@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include <nlohmann/json.hpp>
+
 namespace agentcore::detail::console {
 namespace {
 
@@ -22,31 +24,77 @@ bool is_json(const Request& request) {
   return lower_case(name) == "application/json";
 }
 
-nlohmann::json parse(const Request& request) {
-  if (request.body.empty()) return nlohmann::json::object();
+// Throws Refused.
+void check_body(const Request& request) {
   if (!is_json(request))
     throw Refused(415, "unsupported_media_type", "send the body with Content-Type: application/json");
   if (!core::is_utf8(request.body)) refuse("invalid_utf8", "the body is not UTF-8");
   if (core::json_depth(request.body) > core::max_json_depth)
     refuse("invalid_json", "the body is nested too deep");
-  auto value = nlohmann::json::parse(request.body, nullptr, false);
-  if (value.is_discarded()) refuse("invalid_json", "the body is not JSON");
-  if (!value.is_object()) refuse("invalid_request", "the body must be a JSON object");
-  return value;
 }
 
 }  // namespace
 
-Arguments::Arguments(const Request& request, std::initializer_list<std::string_view> names)
-    : object_(parse(request)) {
-  for (const auto& [name, value] : object_.items())
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      refuse("unknown_field", "the body has an unknown member: " + name);
+// Keeps the members of the outermost object. The last of two with the same name counts.
+struct Arguments::Reader final : nlohmann::json_sax<nlohmann::json> {
+  explicit Reader(std::vector<Member>& the_members) : members(the_members) {}
+
+  bool null() override { return take(Kind::null); }
+  bool boolean(bool value) override { return take(Kind::flag, value); }
+  bool number_integer(number_integer_t /*value*/) override { return take(Kind::other); }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return take(Kind::other); }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return take(Kind::other); }
+  bool string(string_t& value) override { return take(Kind::text, false, &value); }
+  bool binary(binary_t& /*value*/) override { return take(Kind::other); }
+  bool start_object(std::size_t /*elements*/) override { return open(true); }
+  bool key(string_t& name) override {
+    if (depth == 1) last = std::move(name);
+    return true;
+  }
+  bool end_object() override { return --depth, true; }
+  bool start_array(std::size_t /*elements*/) override { return open(false); }
+  bool end_array() override { return --depth, true; }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
+
+  bool open(bool object) {
+    if (depth == 0) is_object = object;
+    take(Kind::other);
+    ++depth;
+    return true;
+  }
+  bool take(Kind kind, bool flag = false, std::string* text = nullptr) {
+    if (depth != 1 || !is_object) return true;
+    const auto known = std::find_if(members.begin(), members.end(),
+                                    [this](const Member& member) { return member.name == last; });
+    Member& member = known != members.end() ? *known : members.emplace_back();
+    member = {last, kind, flag, text != nullptr ? std::move(*text) : std::string()};
+    return true;
+  }
+
+  std::vector<Member>& members;
+  std::string last;  // the name of the member that is read
+  std::size_t depth = 0;
+  bool is_object = false;
+};
+
+Arguments::Arguments(const Request& request, std::initializer_list<std::string_view> names) {
+  if (request.body.empty()) return;
+  check_body(request);
+  Reader reader(members_);
+  if (!nlohmann::json::sax_parse(request.body, &reader)) refuse("invalid_json", "the body is not JSON");
+  if (!reader.is_object) refuse("invalid_request", "the body must be a JSON object");
+  for (const Member& member : members_)
+    if (std::find(names.begin(), names.end(), member.name) == names.end())
+      refuse("unknown_field", "the body has an unknown member: " + member.name);
 }
 
-const nlohmann::json* Arguments::find(std::string_view name) const {
-  const auto found = object_.find(std::string(name));
-  return found == object_.end() || found->is_null() ? nullptr : &*found;
+const Arguments::Member* Arguments::find(std::string_view name) const noexcept {
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [name](const Member& member) { return member.name == name; });
+  return found == members_.end() || found->kind == Kind::null ? nullptr : &*found;
 }
 
 std::string Arguments::text(std::string_view name) const {
@@ -56,10 +104,10 @@ std::string Arguments::text(std::string_view name) const {
 }
 
 std::string Arguments::text_or(std::string_view name, std::string_view otherwise) const {
-  const nlohmann::json* const member = find(name);
+  const Member* const member = find(name);
   if (member == nullptr) return std::string(otherwise);
-  if (!member->is_string()) refuse("invalid_request", std::string(name) + " must be a string");
-  return member->get<std::string>();
+  if (member->kind != Kind::text) refuse("invalid_request", std::string(name) + " must be a string");
+  return member->text;
 }
 
 std::string Arguments::reason_or(std::string_view otherwise) const {
@@ -71,10 +119,10 @@ std::string Arguments::reason_or(std::string_view otherwise) const {
 }
 
 bool Arguments::flag_or(std::string_view name, bool otherwise) const {
-  const nlohmann::json* const member = find(name);
+  const Member* const member = find(name);
   if (member == nullptr) return otherwise;
-  if (!member->is_boolean()) refuse("invalid_request", std::string(name) + " must be true or false");
-  return member->get<bool>();
+  if (member->kind != Kind::flag) refuse("invalid_request", std::string(name) + " must be true or false");
+  return member->flag;
 }
 
 std::optional<std::uint64_t> number_in_query(const Request& request, std::string_view name,

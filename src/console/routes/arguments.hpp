@@ -10,8 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <nlohmann/json.hpp>
+#include <vector>
 
 namespace agentcore::detail::console {
 
@@ -31,20 +30,29 @@ class Arguments {
   // default.
   template <typename T>
   T one_of(std::string_view name, std::initializer_list<std::pair<std::string_view, T>> values) const {
-    const nlohmann::json* const member = find(name);
+    const Member* const member = find(name);
     if (member == nullptr) return values.begin()->second;
-    if (member->is_string())
+    if (member->kind == Kind::text)
       for (const auto& [text, value] : values)
-        if (member->get_ref<const std::string&>() == text) return value;
+        if (member->text == text) return value;
     std::string allowed;
     for (const auto& [text, value] : values) allowed.append(allowed.empty() ? "" : ", ").append(text);
     throw Refused(400, "invalid_request", std::string(name) + " must be one of: " + allowed);
   }
 
  private:
-  const nlohmann::json* find(std::string_view name) const;  // null: not there, or null
+  enum class Kind : std::uint8_t { null, flag, text, other };
+  struct Member {
+    std::string name;
+    Kind kind = Kind::null;
+    bool flag = false;
+    std::string text = {};
+  };
+  struct Reader;  // of the body: without nlohmann::json values, whose destructors allocate
 
-  nlohmann::json object_;
+  const Member* find(std::string_view name) const noexcept;  // null: not there, or null
+
+  std::vector<Member> members_;
 };
 
 // A number in a query, from `smallest` to `largest`. Throws Refused.
