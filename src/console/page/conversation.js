@@ -48,6 +48,7 @@ async function fetchNewest() {
     if (wanted === conversation) {
       takeNewest(page);
       takeCalls(details?.calls ?? []);
+      takeEnds(page.messages);
       wanted.failure = null;
     }
   } catch (error) {
@@ -99,6 +100,7 @@ export async function loadEarlier() {
     if (c !== conversation) return;
     if (page.first + page.messages.length === c.first) {
       for (const message of page.messages) c.messages.set(message.index, message);
+      takeEnds(page.messages);
       c.first = page.first;
     }
   } finally {
@@ -154,11 +156,31 @@ function onGap(event, id) {
   if (isAfter(id, conversation.at)) fetchLater();
 }
 
+// A call whose end is known stays ended, also while its tool still runs: `lingers`.
 function takeCalls(running) {
   const {calls} = conversation;
-  for (const call of running) calls.set(call.callId, {...calls.get(call.callId), ...call, state: 'running'});
   const ids = new Set(running.map((call) => call.callId));
-  for (const call of calls.values()) if (call.state === 'running' && !ids.has(call.callId)) call.state = 'ended';
+  for (const call of running) {
+    const known = calls.get(call.callId);
+    const ended = known !== undefined && known.state !== 'running' ? known.state : call.stopping ? 'interrupted' : null;
+    calls.set(call.callId, {...known, ...call, state: ended ?? 'running', lingers: ended !== null});
+  }
+  for (const call of calls.values()) {
+    if (ids.has(call.callId)) continue;
+    call.lingers = false;
+    if (call.state === 'running') call.state = 'ended';
+  }
+}
+
+// What the server says of calls that have ended goes before what was concluded here.
+function takeEnds(messages) {
+  const {calls} = conversation;
+  for (const message of messages) {
+    if (message.role !== 'tool' || message.open || !message.outcome) continue;
+    const state = message.outcome === 'completed' && message.success === false ? 'failed' : message.outcome;
+    const known = calls.get(message.toolCallId);
+    if (known?.state !== 'refused') calls.set(message.toolCallId, {callId: message.toolCallId, kind: 'tool_call', ...known, state});
+  }
 }
 
 function setCall(event, values) {
@@ -192,6 +214,9 @@ const handlers = {
   tool_ended(event) {
     setCall(event, {state: event.outcome === 'completed' && event.success === false ? 'failed' : event.outcome, message: event.message});
     fetchLater();
+  },
+  abandoned(event) {
+    if (event.callId) setCall(event, {tool: event.tool, state: 'abandoned', lingers: false});
   },
   tool_refused(event) {
     setCall(event, {tool: event.tool, state: 'refused', message: event.reason});

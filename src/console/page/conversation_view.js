@@ -4,7 +4,7 @@ import {agentPath, post} from './api.js';
 import {on} from './bus.js';
 import {conversation, loadEarlier, messagesInOrder} from './conversation.js';
 import {byId, h, onNextFrame, setText} from './dom.js';
-import {language, t} from './i18n.js';
+import {language, t, word} from './i18n.js';
 import {callElement, messageElement, reasoningElement} from './message_view.js';
 import {toast} from './toast.js';
 import {reason} from './verbs.js';
@@ -154,7 +154,7 @@ byId('chat').addEventListener('click', async (event) => {
   const path = kind === 'background' ? 'api/background/' + encodeURIComponent(callId) : agentPath(conversation.id) + '/calls/' + encodeURIComponent(callId);
   try {
     const answer = await post(path + '/cancel');
-    toast(answer.cancelled ? 'success' : 'info', answer.cancelled ? t('cancelled') : answer.reason ?? '');
+    toast(answer.cancelled ? 'success' : 'info', answer.cancelled ? t('cancelled') : word('code', answer.reason));
   } catch (error) {
     button.disabled = false;
     toast('error', t('actionFailed', {message: reason(error)}));

@@ -1,6 +1,7 @@
 // All texts of the page, English and Chinese, and the choice between them. {name} in a text is replaced by a value.
 
 import {notify} from './bus.js';
+import {words} from './words.js';
 
 const texts = {
   // status of an agent
@@ -33,6 +34,8 @@ const texts = {
   stopReach: ['stops {n} agents', '将停止 {n} 个智能体'],
   stopReach1: ['stops 1 agent', '将停止 1 个智能体'],
   stopDone: ['Stopped {name}', '已停止 {name}'],
+  stopDoneAbandoned: ['Stopped {name}; given up, may still run: {calls}', '已停止 {name}；已放弃、可能仍在运行：{calls}'],
+  notPersisted: ['{name}: in force, but not in the store: {message}', '{name}：已生效，但未写入存储：{message}'],
   stopNothing: ['{name} was stopped already', '{name} 已处于停止状态'],
   stopDeferred: ['{name} will stop later', '{name} 将稍后停止'],
   whenLabel: ['When to stop', '停止时机'],
@@ -52,12 +55,14 @@ const texts = {
   remove: ['Delete', '删除'],
   removeReach: ['deletes {n} agents', '将删除 {n} 个智能体'],
   removeReach1: ['deletes 1 agent', '将删除 1 个智能体'],
-  removeTitle: ['Delete {name}?', '删除 {name}?'],
   removeBody: ['{name} and everything below it is deleted: {n} agents. A delete cannot be taken back.',
     '将删除 {name} 及其下属，共 {n} 个智能体。删除后无法恢复。'],
   removeBody1: ['1 agent is deleted: {name}. A delete cannot be taken back.', '将删除 1 个智能体：{name}。删除后无法恢复。'],
   removeConfirm: ['Delete {n}', '删除 {n} 个'],
   removeDone: ['Deleted {name}', '已删除 {name}'],
+  removeDoneAbandoned: ['Deleted {name}; given up, may still run: {calls}', '已删除 {name}；已放弃、可能仍在运行：{calls}'],
+  whatFailed: ['{what}: {message}', '{what}：{message}'],
+  urgent: ['urgent', '紧急'],
   failed: ['{what} failed for {name}: {message}', '{name} {what}失败: {message}'],
   noEffect: ['No effect on {name}: {message}', '对 {name} 无效: {message}'],
   networkError: ['the server cannot be reached', '无法连接服务器'],
@@ -115,6 +120,9 @@ const texts = {
   call_interrupted: ['interrupted', '已中断'],
   call_abandoned: ['abandoned', '已放弃'],
   call_refused: ['refused', '已拒绝'],
+  call_ended: ['ended', '已结束'],
+  modelCall: ['model call', '模型调用'],
+  stillRuns: ['its tool still runs', '工具仍在运行'],
   cancelCall: ['Cancel this call', '取消此调用'],
   cancelled: ['The call was cancelled', '已取消调用'],
   newMessages: ['Newest', '最新'],
@@ -130,7 +138,6 @@ const texts = {
   steerNext: ['next step', '下一步骤'],
   steerQueue: ['queue', '排队'],
   stoppedHint: ['The agent is stopped. Resume it to send.', '智能体已停止，恢复后才能发送。'],
-  sent: ['Sent', '已发送'],
   // activity
   activity: ['Activity', '活动'],
   questions: ['Questions', '问题'],
@@ -230,6 +237,13 @@ const pattern = (key) => texts[key]?.[current === 'zh' ? 1 : 0] ?? key;
 
 export function t(key, values = {}) {
   return pattern(key).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+// The words for a name that the server sent: its code of an error or a reason, the type of an event, or a value. Of an unknown one, in
+// English the sentence of the server.
+export function word(kind, name, sentence = '') {
+  if (current === 'en' && sentence && sentence !== name) return sentence;
+  return words[kind]?.[name]?.[current === 'zh' ? 1 : 0] ?? (name || sentence || '');
 }
 
 // The same as nodes, for values that are elements.

@@ -60,10 +60,11 @@ const oneLine = (value) => pretty(value).replace(/\s+/g, ' ').slice(0, 160);
 
 // `call` is {id, name, arguments}; `known` comes from the events; `outcome` is a text, null if the call has not ended, or undefined.
 export function callElement(call, known, outcome) {
-  const state = known?.state && known.state !== 'ended' ? known.state : (outcome ?? null) === null ? '' : 'completed';
+  // Only the server knows how a call ended: a result alone does not say so.
+  const state = known?.state ?? ((outcome ?? null) === null ? '' : 'ended');
   const running = known?.state === 'running';
   const summary = h('summary', {}, h('span', {class: 'tool-name'}, call.name ?? known?.tool ?? ''), h('span', {class: 'tool-args'}, oneLine(call.arguments)),
-    state && h('span', {class: 'tool-state ' + state}, t(running ? 'running' : 'call_' + state)));
+    state && h('span', {class: 'tool-state ' + state, title: known?.lingers ? t('stillRuns') : null}, t(running ? 'running' : 'call_' + state)));
   const details = h('details', {class: 'tool', open: false}, summary);
   const args = pretty(call.arguments);
   if (args) details.append(h('div', {class: 'tool-label'}, t('arguments')), h('pre', {class: 'code', tabindex: '0'}, args));

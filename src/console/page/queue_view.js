@@ -21,7 +21,7 @@ const load = async () => {
     const {messages} = await get(agentPath(node.id) + '/queue');
     if (node !== store.selected()) return;
     list.replaceChildren(...messages.slice(0, most).map((message) => h('li', {class: 'line', dataset: {messageId: message.messageId}},
-      h('span', {class: 'queued-text'}, cut(message.text, 300)), message.priority === 'urgent' && h('span', {class: 'mark attention'}, message.priority),
+      h('span', {class: 'queued-text'}, cut(message.text, 300)), message.priority === 'urgent' && h('span', {class: 'mark attention'}, t('urgent')),
       h('button', {class: 'button quiet square', type: 'button', title: t('remove'), 'aria-label': t('remove') + ': ' + cut(message.text, 40)}, icon('close')))));
   } catch (error) {
     list.replaceChildren(h('li', {class: 'muted'}, t('loadFailed', {message: reason(error)})));

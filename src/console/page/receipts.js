@@ -4,7 +4,7 @@ import {get} from './api.js';
 import {on} from './bus.js';
 import {byId, cut, h, nameElement, onNextFrame} from './dom.js';
 import {clock, microseconds} from './format.js';
-import {counted, t} from './i18n.js';
+import {counted, t, word} from './i18n.js';
 
 const most = 200;
 const list = byId('receipt-list');
@@ -57,7 +57,7 @@ const draw = onNextFrame(() => {
 });
 
 function card(receipt, scale) {
-  const why = [receipt.cause !== receipt.verb && receipt.cause, receipt.caller && t('by', {who: receipt.caller}), receipt.reason && '“' + receipt.reason + '”']
+  const why = [receipt.cause !== receipt.verb && word('value', receipt.cause), receipt.caller && t('by', {who: receipt.caller}), receipt.reason && '“' + receipt.reason + '”']
     .filter(Boolean).join(' · ');
   return h('li', {class: 'card receipt'},
     h('header', {}, h('span', {class: 'mark ends'}, t('verb_' + receipt.verb)), nameElement(receipt.agentId, 40),

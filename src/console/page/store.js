@@ -124,7 +124,7 @@ export function setHidden(node, hidden) {
   notify('agents');
 }
 
-const settledBy = {stopped: ['stopping', 'stopped', 'terminating'], terminating: ['terminating']};
+const settledBy = {stopping: ['stopping', 'stopped', 'terminating'], terminating: ['terminating']};
 
 // What each type of event changes in its agent.
 const changes = {
@@ -134,7 +134,7 @@ const changes = {
     if (event.to === 'stopped' || event.to === 'terminating') node.agent.stopPending = null;
     if (node.guess && (settledBy[node.guess] ?? []).includes(event.to)) node.guess = null;
   },
-  paused(node, event) { node.agent.paused = event.paused; },
+  paused(node, event) { setPaused([node], event); },
   stop_pending(node, event) { node.agent.stopPending = event.withdrawn ? null : event.when; },
   queue_held(node, event) { node.agent.queueHeld = event.held; },
   queue(node, event) { node.agent.queueLength = event.length; },
@@ -147,7 +147,25 @@ const changes = {
   },
 };
 
+// An agent is paused with its ancestors, which have the only event of it.
+function setPaused(tops, event) {
+  const set = (top, paused) => {
+    for (const node of subtreeOf(top)) {
+      if (node.agent.paused === paused) continue;
+      node.agent.paused = paused;
+      node.changes++;
+      notify('agent', node);
+    }
+  };
+  for (const top of tops) set(top, event.paused);
+  for (const id of event.stillPaused ?? []) if (nodes.has(id)) set(nodes.get(id), true);
+}
+
 export function applyEvent(event) {
+  if (event.type === 'tree_paused') {
+    setPaused(roots, event);
+    return;
+  }
   if (event.type === 'created' && event.agent) {
     upsert(event.agent);
     return;

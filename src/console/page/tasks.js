@@ -74,7 +74,7 @@ const draw = onNextFrame(() => {
       h('header', {}, h('span', {class: 'mark' + (running ? ' accent' : '')}, t('task_' + state)), h('span', {class: 'mono'}, task.taskId.slice(0, 40)),
         nameElement(task.agentId, 40),
         running && h('button', {class: 'button danger quiet', type: 'button', dataset: {terminate: ''}, 'aria-label': t('terminate') + ': ' + task.taskId.slice(0, 40)}, t('terminate'))),
-      state === 'failed' && h('p', {class: 'muted'}, task.status),
+      state === 'failed' && h('p', {class: 'muted'}, task.status.replace(/^failed: /, '')),
       answer && h('p', {class: 'text clamp'}, typeof answer === 'string' ? answer : JSON.stringify(answer)));
   }));
 });

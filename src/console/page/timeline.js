@@ -3,7 +3,7 @@
 import {on} from './bus.js';
 import {byId, cut, h, onNextFrame} from './dom.js';
 import {clock} from './format.js';
-import {t} from './i18n.js';
+import {t, word} from './i18n.js';
 import {store} from './store.js';
 
 const most = 500;
@@ -34,33 +34,36 @@ const draw = onNextFrame(() => {
   if (atEnd) list.scrollTop = list.scrollHeight;
 });
 
+const value = (name) => word('value', name);
+
 const details = {
-  state: (e) => e.from + ' → ' + e.to,
-  settled: (e) => e.end,
-  paused: (e) => String(e.paused),
-  stop_pending: (e) => (e.withdrawn ? 'withdrawn' : e.when),
-  queue_held: (e) => String(e.held),
+  state: (e) => value(e.from) + ' → ' + value(e.to),
+  settled: (e) => value(e.end),
+  paused: (e) => value(e.paused ? 'began' : 'ended'),
+  tree_paused: (e) => value(e.paused ? 'began' : 'ended'),
+  stop_pending: (e) => value(e.withdrawn ? 'withdrawn' : e.when),
+  queue_held: (e) => value(e.held ? 'began' : 'ended'),
   turn_started: (e) => '#' + e.turn,
-  turn_ended: (e) => '#' + e.turn + ' ' + e.outcome + (e.error ? ': ' + (e.error.message ?? e.error) : ''),
-  reask: (e) => e.cause,
+  turn_ended: (e) => '#' + e.turn + ' ' + value(e.outcome) + (e.error ? ': ' + (e.error.message ?? e.error) : ''),
+  reask: (e) => value(e.cause),
   tool_started: (e) => e.tool,
-  tool_ended: (e) => e.outcome,
+  tool_ended: (e) => value(e.outcome === 'completed' && e.success === false ? 'failed' : e.outcome),
   tool_refused: (e) => e.tool,
   question: (e) => e.question?.text,
-  question_closed: (e) => e.outcome,
-  task: (e) => [e.tool, e.state].filter(Boolean).join(' '),
-  steered: (e) => e.fate,
-  discarded: (e) => e.kind,
-  abandoned: (e) => [e.kind, e.tool].filter(Boolean).join(' '),
-  conversation: (e) => e.change,
-  receipt: (e) => e.receipt?.verb + ' #' + e.receipt?.number,
+  question_closed: (e) => value(e.outcome),
+  task: (e) => [e.tool, value(e.state)].filter(Boolean).join(' '),
+  steered: (e) => value(e.fate),
+  discarded: (e) => value(e.kind),
+  abandoned: (e) => [value(e.kind), e.tool].filter(Boolean).join(' '),
+  conversation: (e) => value(e.change),
+  receipt: (e) => t('verb_' + e.receipt?.verb) + ' #' + e.receipt?.number,
 };
 
 // Who did it, and why.
 function origin(event) {
   const from = event.receipt ?? event;
   const words = [];
-  if (from.cause && from.cause !== details[event.type]?.(event)) words.push(from.cause);
+  if (from.cause && event.type !== 'reask') words.push(value(from.cause));
   if (from.caller) words.push(t('by', {who: from.caller}));
   if (from.reason) words.push('“' + from.reason + '”');
   return words.join(' · ');
@@ -72,7 +75,7 @@ function item({event}) {
   const stopping = /stop|terminat|delet/.test(event.type + ' ' + (event.to ?? '') + ' ' + (event.receipt?.verb ?? ''));
   return h('li', {class: 'event' + (stopping ? ' ends' : '')},
     h('time', {}, event.at ? clock(event.at) : ''),
-    h('span', {class: 'type'}, event.type),
+    h('span', {class: 'type', title: event.type}, word('event', event.type)),
     h('bdi', {class: 'id', title: cut(event.agentId ?? '', 300)}, cut(event.agentId ?? '', 60)),
     what || why ? h('span', {class: 'what'}, cut(String(what), 160), why && h('span', {class: 'why'}, (what ? '  ' : '') + cut(why, 200))) : null);
 }

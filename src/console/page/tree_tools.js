@@ -69,7 +69,7 @@ menu.addEventListener('click', async (event) => {
     await post('api/tree/' + verb);
     toast('success', t('allDone', {what}));
   } catch (error) {
-    toast('error', what + ': ' + reason(error));
+    toast('error', t('whatFailed', {what, message: reason(error)}));
   }
 });
 

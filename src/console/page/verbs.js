@@ -3,13 +3,15 @@
 import {agentPath, get, post, request} from './api.js';
 import {confirmDialog} from './dialog.js';
 import {nameElement} from './dom.js';
-import {counted, parts, t} from './i18n.js';
-import {isHidden, select, setGuess, setHidden, statusOf, store, subtreeOf, upsert, forget} from './store.js';
+import {on} from './bus.js';
+import {counted, parts, t, word} from './i18n.js';
+import {isHidden, isWithin, select, setGuess, setHidden, statusOf, store, subtreeOf, upsert, forget} from './store.js';
 import {toast} from './toast.js';
 
 const guessLifetime = 10000; // ms after a success: a guess that no event has confirmed is given up
 
-export const reason = (error) => (error.network ? t('networkError') : error.message);
+// Why a request failed, in the language of the page. The sentence of the server is shown if its code has no words here.
+export const reason = (error) => (error.network ? t('networkError') : word('code', error.code, error.message));
 
 const named = (key, node, values = {}) => parts(key, {name: nameElement(node.id, 40), ...values});
 
@@ -52,19 +54,64 @@ export async function refresh(node) {
 
 export const reach = (node) => subtreeOf(node).length;
 
-export async function stop(node, when = 'now') {
-  const guessed = when === 'now' ? subtreeOf(node).filter((each) => !['stopped', 'terminating'].includes(statusOf(each))) : [];
-  for (const each of guessed) setGuess(each, 'stopped');
-  const takeBack = () => {
-    for (const each of guessed) if (each.guess === 'stopped') setGuess(each, null);
+// A stop or a delete has two steps. Accepted: the gate is closed, and the row says so. Settled: nothing of the agent runs any more, or it
+// was given up: only then is success said. The events of the second step may come before the answer to the first.
+const settling = new Map(); // id -> {abandoned, settled, accepted, done}
+
+function watchSettling(node, done) {
+  const watched = {root: node, abandoned: [], settled: false, accepted: false, done};
+  settling.set(node.id, watched);
+  return watched;
+}
+
+function endSettling(id, watched) {
+  if (!watched.settled || !watched.accepted) return;
+  if (settling.get(id) === watched) settling.delete(id);
+  watched.done(watched.abandoned);
+}
+
+on('event', (event) => {
+  if (event.type === 'abandoned') {
+    const agent = store.find(event.agentId);
+    for (const watched of settling.values()) if (agent && isWithin(agent, watched.root)) watched.abandoned.push(event.tool || t('modelCall'));
+  }
+  const watched = settling.get(event.agentId);
+  if (!watched || (event.type !== 'settled' && event.type !== 'deleted')) return;
+  watched.settled = true;
+  endSettling(event.agentId, watched);
+});
+on('loaded', () => settling.clear()); // what was missed is not known
+
+// `key`: the text of a success. A call that was given up may still run: that is no success.
+function toastSettled(key, node) {
+  return (abandoned) => {
+    if (abandoned.length === 0) toast('success', ...named(key, node));
+    else toast('error', ...named(key + 'Abandoned', node, {calls: [...new Set(abandoned)].slice(0, 5).join(', ')}));
   };
+}
+
+export async function stop(node, when = 'now') {
+  const guessed = when === 'now' ? subtreeOf(node).filter((each) => !['stopping', 'stopped', 'terminating'].includes(statusOf(each))) : [];
+  for (const each of guessed) setGuess(each, 'stopping');
+  const takeBack = () => {
+    for (const each of guessed) if (each.guess === 'stopping') setGuess(each, null);
+  };
+  const watched = watchSettling(node, toastSettled('stopDone', node));
   try {
     const answer = await post(agentPath(node.id) + '/stop', {when});
     if (!answer.stopped) toast('info', ...named('stopNothing', node));
-    else toast('success', ...named(when === 'now' ? 'stopDone' : 'stopDeferred', node));
-    if (answer.stopped) setTimeout(takeBack, guessLifetime);
-    else takeBack();
+    else if (when !== 'now') toast('info', ...named('stopDeferred', node));
+    if (answer.stopped && answer.persisted === false) toast('error', ...named('notPersisted', node, {message: answer.persistError ?? ''}));
+    watched.accepted = answer.stopped === true && when === 'now';
+    if (watched.accepted) {
+      setTimeout(takeBack, guessLifetime);
+      endSettling(node.id, watched);
+    } else {
+      settling.delete(node.id);
+      takeBack();
+    }
   } catch (error) {
+    settling.delete(node.id);
     takeBack();
     failed('stop', node, error);
   }
@@ -75,7 +122,7 @@ async function simple(verb, node, field, done) {
     const answer = await post(agentPath(node.id) + '/' + verb);
     const effect = field === 'paused' ? !answer.reason : answer[field];
     if (effect) toast('success', ...named(done, node));
-    else toast('info', ...named('noEffect', node, {message: answer.reason ?? ''}));
+    else toast('info', ...named('noEffect', node, {message: word('code', answer.reason)}));
     await refresh(node);
   } catch (error) {
     failed(verb, node, error);
@@ -105,16 +152,21 @@ export async function remove(node) {
     setHidden(node, false);
     if (wasSelected && store.selected() === node.parent) select(wasSelected);
   };
+  const watched = watchSettling(node, toastSettled('removeDone', node));
   try {
     const answer = await request('DELETE', agentPath(node.id));
-    if (answer.terminated) toast('success', ...named('removeDone', node));
-    else {
+    if (answer.persisted === false) toast('error', ...named('notPersisted', node, {message: answer.persistError ?? ''}));
+    watched.accepted = answer.terminated === true;
+    endSettling(node.id, watched);
+    if (!answer.terminated) {
+      settling.delete(node.id);
       takeBack();
-      toast('info', ...named('noEffect', node, {message: answer.reason ?? ''}));
+      toast('info', ...named('noEffect', node, {message: word('code', answer.reason)}));
     }
   } catch (error) {
+    settling.delete(node.id);
     if (error.code === 'agent_not_found') {
-      forget(node);
+      if (store.find(node.id) === node) forget(node);
       toast('success', ...named('removeDone', node));
       return;
     }

@@ -133,7 +133,7 @@ export const checks = [
     await held.asked;
     await api.remove('scout');
     await held.release();
-    assert.equal(await toastOf(page, 'error').textContent(), '停止调用失败: agent_not_found');
+    assert.equal(await toastOf(page, 'error').textContent(), '停止调用失败: 没有此编号的智能体');
   }},
 
   {name: 'abort: when the server is gone, a toast and an error in the console of the browser say so', tags: '[H7]', expected: [resource, 'net::ERR', '中断 LLM 调用失败:'],

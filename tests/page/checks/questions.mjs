@@ -40,6 +40,20 @@ export const checks = [
     await api.untilStatus('scout', 'idle');
   }},
 
+  {name: 'calls: one that a stop has ended is shown as interrupted, also after a reload', tags: '[G9]', server: {agents: ['scout']}, locale: 'en-US', async body({api, open}) {
+    const page = await open();
+    await api.send('scout', askFor('Left or right?'));
+    await select(page, 'scout');
+    const state = (name) => page.locator('.tool-box', {hasText: 'ask_human'}).locator('.tool-state.' + name);
+    await state('running').waitFor();
+    await api.verb('scout', 'stop');
+    await state('interrupted').waitFor();
+    await page.reload();
+    await select(page, 'scout');
+    await state('interrupted').waitFor();
+    assert.equal(await state('completed').count() + await state('running').count(), 0);
+  }},
+
   {name: 'questions: an approval for the subtree is accepted, and a child is not asked again', server: {agents: ['scout', 'scout/helper'], options: ['--approve', 'ask_human']},
     locale: 'en-US', async body({server, api, open}) {
       const page = await open();

@@ -42,7 +42,7 @@ export const checks = [
     await held.release({postData: '{"when":"never"}', headers: {'content-type': 'application/json'}});
     await row(page, 'lead').waitFor();
     await row(page, 'scout').waitFor();
-    assert.equal(await toastOf(page, 'error').textContent(), 'lead 删除失败: invalid_request');
+    assert.equal(await toastOf(page, 'error').textContent(), 'lead 删除失败: 请求无效');
     assert.equal(await page.evaluate(() => window.agentcoreConsole.selected()), 'lead');
     assert.equal((await api.get('api/agents')).total, 4);
     await removeSelected(page);

@@ -16,7 +16,7 @@ export const checks = [
     const held = await hold(page, '/stop');
     await verb(page, 'stop').click();
     await held.asked;
-    await row(page, 'editor').locator('.compute-status.stopped').waitFor();
+    await row(page, 'editor').locator('.compute-status.stopping').waitFor();
     assert.equal(await row(page, 'scout').locator('.abort-btn').count(), 0);
     assert.equal(await api.status('scout'), 'waiting_llm');
     await held.release();
@@ -37,12 +37,12 @@ export const checks = [
     const held = await hold(page, '/stop');
     await verb(page, 'stop').click();
     await held.asked;
-    await untilStatus(page, 'scout', 'stopped');
+    await untilStatus(page, 'scout', 'stopping');
     await held.release({postData: '{"when":"some day"}'});
     await untilStatus(page, 'scout', 'waiting_llm');
     await untilStatus(page, 'editor', 'idle');
     await row(page, 'scout').locator('.abort-btn').waitFor();
-    assert.equal(await toastOf(page, 'error').textContent(), 'lead 停止失败: invalid_request');
+    assert.equal(await toastOf(page, 'error').textContent(), 'lead 停止失败: 请求无效');
   }},
 
   {name: 'stop: taken back when the server is gone', server: {agents: tree}, expected: [resource, 'net::ERR'], async body({server, api, open}) {
@@ -53,7 +53,7 @@ export const checks = [
     const held = await hold(page, '/stop');
     await verb(page, 'stop').click();
     await held.asked;
-    await untilStatus(page, 'scout', 'stopped');
+    await untilStatus(page, 'scout', 'stopping');
     await server.kill();
     await held.release();
     await untilStatus(page, 'scout', 'waiting_llm');
@@ -83,6 +83,18 @@ export const checks = [
     assert.equal(await api.status('lead'), 'idle');
     await verb(page, 'unpause').click();
     await page.locator('.message.assistant', {hasText: 'Now.'}).waitFor();
+  }},
+
+  {name: 'pause: that of an agent is seen at all below it, and so is its end', server: {agents: tree}, locale: 'en-US', async body({api, open}) {
+    const page = await open();
+    const marks = (id) => row(page, id).locator('.mark', {hasText: 'Paused'});
+    await api.verb('scout', 'pause');
+    await api.verb('lead', 'pause');
+    for (const id of ['lead', 'scout', 'editor']) await marks(id).waitFor();
+    await api.verb('lead', 'unpause');
+    await marks('editor').waitFor({state: 'detached'});
+    await marks('scout').waitFor();
+    assert.equal(await marks('other').count(), 0);
   }},
 
   {name: 'stop all: asks first, and reaches every agent', server: {agents: tree}, locale: 'en-US', async body({api, open}) {
