@@ -18,8 +18,9 @@ constexpr const char* manual =
     "  base-url=\"http://127.0.0.1:8080/v1\"\n"
     "  agent=[\"planner\", \"planner/scout\"]\n"
     "\n"
-    "Ctrl+C stops all agents and ends the program. With --store they are there at the next start, stopped\n"
-    "until they are resumed.";
+    "Ctrl+C ends all turns and the program, and holds the mailboxes. With --store the agents are there at "
+    "the\n"
+    "next start; what waits begins when the queue of an agent is released.";
 
 constexpr const char* top_manual =
     "Keys: up, down, page up, page down, home, end select an agent; left, right collapse and expand.\n"
@@ -50,6 +51,10 @@ void add_options(CLI::App& app, Settings& settings) {
   app.add_option("--approve", settings.approve,
                  "A tool whose calls a person has to approve; '*' stands for any characters");
   app.add_option("--store", settings.store, "The file in which the agents are kept");
+  app.add_flag("--secure-delete", settings.secure_delete,
+               "Overwrite what is deleted from the store with zeros");
+  app.add_flag("--keep-partial-answers", settings.keep_partial_answers,
+               "Keep the part of an answer that was not completed, and send it to the model");
   app.add_option("--receipts", settings.receipts, "The file in which receipts of stops and deletes are kept");
   app.add_flag("--verbose", settings.verbose, "Print log records of all levels");
 }

@@ -45,6 +45,18 @@ LogSink log_of(const Settings& settings) {
   };
 }
 
+PartialAnswers partial_answers_of(const Settings& settings) {
+  return settings.keep_partial_answers ? PartialAnswers::keep : PartialAnswers::drop;
+}
+
+// True while a turn, a model call or a tool call is in progress. A background task belongs to its agent: it
+// ends with the process.
+bool is_busy(const AgentTree& tree) {
+  const std::vector<RunningTask> tasks = tree.tasks();
+  return std::any_of(tasks.begin(), tasks.end(),
+                     [](const RunningTask& task) { return task.kind != TaskKind::background; });
+}
+
 // How long poll(2) may wait, in milliseconds; -1: until the descriptor is readable.
 int wait_of(const Runtime& runtime) {
   const auto next = runtime.next_deadline();
@@ -65,7 +77,7 @@ Host::Host(const Settings& settings)
       runtime_,
       TreeOptions{.llm = client_, .tool_policy = policy_of(settings), .audit = console_->receipts()});
   shown_ = console_->show(*tree_);
-  if (!settings.store.empty()) restore(settings.store);
+  if (!settings.store.empty()) restore(settings.store, settings.secure_delete);
   create_agents(settings);
 }
 
@@ -95,26 +107,26 @@ void Host::open_console(const Settings& settings) {
   options.agent.tools = tools_;
   options.agent.system_prompt = settings.system_prompt;
   options.agent.code = {.llm = "main", .tools = "main"};
-  options.agent.partial_answers = PartialAnswers::keep;  // a person has read it
+  options.agent.partial_answers = partial_answers_of(settings);
   options.receipts_to = receipts_;
   console_ = value_of(Console::open(runtime_, std::move(options)), "the console");
 }
 
 void Host::create_agents(const Settings& settings) {
-  for (const std::string& agent : settings.agents) create_agent(agent, settings.system_prompt);
+  for (const std::string& agent : settings.agents) create_agent(agent, settings);
 }
 
 // "planner/scout": an agent "scout" below "planner". One that a store has brought back is left as it is.
-void Host::create_agent(std::string_view path, const std::string& system_prompt) {
+void Host::create_agent(std::string_view path, const Settings& settings) {
   const std::size_t slash = path.rfind('/');
   const std::string name(path.substr(slash == std::string_view::npos ? 0 : slash + 1));
   if (tree_->find(name)) return;
   AgentSpec spec;
   spec.id = name;
-  spec.system_prompt = system_prompt;
+  spec.system_prompt = settings.system_prompt;
   spec.tools = tools_;
   spec.code = {.llm = "main", .tools = "main"};
-  spec.partial_answers = PartialAnswers::keep;
+  spec.partial_answers = partial_answers_of(settings);
   if (slash == std::string_view::npos) {
     value_of(tree_->create(std::move(spec)), "--agent " + std::string(path));
     return;
@@ -134,12 +146,16 @@ void Host::run(int quit) {
     if (watched[1].revents != 0) break;
     has_more = runtime_.poll();
   }
-  bool settled = false;
-  StopOptions options{.cause = StopCause::shutdown, .reason = "the console ends"};
-  options.on_settled = [&](const StopReport& /*report*/) { settled = true; };
-  if (!tree_->stop_all(std::move(options)).took_effect()) return;
+  end_turns();
+}
+
+// No stop: a stop would be in the store, and the next start would find all agents stopped.
+void Host::end_turns() {
+  for (const Agent& root : tree_->roots())
+    static_cast<void>(root.interrupt(
+        {.scope = InterruptScope::subtree, .queue = QueueAction::hold, .reason = "the console ends"}));
   const TimePoint until = runtime_.now() + shutdown_takes;
-  while (!settled && runtime_.now() < until) runtime_.run_for(std::chrono::milliseconds(10));
+  while (is_busy(*tree_) && runtime_.now() < until) runtime_.run_for(std::chrono::milliseconds(10));
 }
 
 }  // namespace console_app

@@ -21,16 +21,18 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   std::string url() const { return console_->url(); }
-  // Serves until `quit` is readable, then stops all agents and waits until the stop has settled.
+  // Serves until `quit` is readable, then ends all turns, holds all mailboxes, and waits until nothing runs.
+  // The agents stay as they are: with a store, the next start finds them.
   void run(int quit);
 
  private:
   void open_receipts(const std::string& path);
   void open_client(const Settings& settings);
   void open_console(const Settings& settings);
-  void restore(const std::string& path);
+  void restore(const std::string& path, bool secure_delete);
   void create_agents(const Settings& settings);
-  void create_agent(std::string_view path, const std::string& system_prompt);
+  void create_agent(std::string_view path, const Settings& settings);
+  void end_turns();
 
   agentcore::Runtime runtime_;
   agentcore::CodeRegistry code_;

@@ -23,6 +23,8 @@ struct Settings {
   std::vector<std::string> agents = {};   // "name" or "parent/name"
   std::vector<std::string> approve = {};  // patterns of tools; a person has to approve each call
   std::string store = {};                 // a file; empty: agents are not kept
+  bool secure_delete = false;             // of the store: what is deleted is overwritten
+  bool keep_partial_answers = false;      // else the part of an answer that was not completed is dropped
   std::string receipts = {};              // a file; empty: receipts are not kept
   bool verbose = false;                   // log records of all levels
   std::optional<top::Settings> top = {};  // set: nothing is served; the agents of another console are shown

@@ -15,8 +15,8 @@ void Host::open_receipts(const std::string& path) {
   receipts_ = *std::move(file);
 }
 
-void Host::restore(const std::string& path) {
-  auto store = agentcore::SqliteStore::open(path);
+void Host::restore(const std::string& path, bool secure_delete) {
+  auto store = agentcore::SqliteStore::open(path, {.secure_delete = secure_delete});
   if (!store) throw std::runtime_error("--store: " + store.error().message);
   store_ = *std::move(store);
   const auto restored = tree_->restore(store_, {.code = code_});

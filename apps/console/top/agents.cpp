@@ -88,6 +88,11 @@ void Agents::apply(const Json& event) {
     if (const Json* const agent = member(event, "agent")) upsert(*agent);
     return;
   }
+  if (type == "tree_paused") {
+    for (AgentNode* const root : roots_) set_paused(*root, flag_in(event, "paused"));
+    set_still_paused(event);
+    return;
+  }
   const auto found = nodes_.find(text_in(event, "agentId"));
   if (found == nodes_.end()) return;
   AgentNode& changed = *found->second;
@@ -97,7 +102,8 @@ void Agents::apply(const Json& event) {
     set_state(changed, state_of(text_in(event, "to")));
     if (changed.state == State::stopped || changed.state == State::terminating) changed.stop_pending = false;
   } else if (type == "paused") {
-    changed.paused = flag_in(event, "paused");
+    set_paused(changed, flag_in(event, "paused"));
+    set_still_paused(event);
   } else if (type == "stop_pending") {
     changed.stop_pending = !flag_in(event, "withdrawn");
   } else if (type == "queue_held") {
@@ -113,6 +119,27 @@ void Agents::apply(const Json& event) {
 const AgentNode* Agents::find(const std::string& id) const {
   const auto found = nodes_.find(id);
   return found == nodes_.end() ? nullptr : found->second.get();
+}
+
+// An agent is paused with its ancestors, which have the only event of it.
+void Agents::set_paused(AgentNode& top, bool paused) {
+  std::vector<AgentNode*> open{&top};
+  while (!open.empty()) {
+    AgentNode& node = *open.back();
+    open.pop_back();
+    node.paused = paused;
+    open.insert(open.end(), node.children.begin(), node.children.end());
+  }
+}
+
+// What is paused by itself below an agent that is not paused any more.
+void Agents::set_still_paused(const Json& event) {
+  const Json* const ids = member(event, "stillPaused");
+  if (ids == nullptr || !ids->is_array()) return;
+  for (const Json& id : *ids)
+    if (const auto found = id.is_string() ? nodes_.find(id.get<std::string>()) : nodes_.end();
+        found != nodes_.end())
+      set_paused(*found->second, true);
 }
 
 void Agents::set_state(AgentNode& node, State state) {

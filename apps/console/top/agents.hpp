@@ -69,6 +69,8 @@ class Agents {
  private:
   AgentNode& node(const std::string& id, const std::string& parent_id);
   void set_state(AgentNode& node, State state);
+  static void set_paused(AgentNode& top, bool paused);
+  void set_still_paused(const Json& event);
   void forget(AgentNode& node);
   void show(AgentNode& node);
 

@@ -35,6 +35,9 @@ ShownMessage message_of(const Json& json) {
   if (message.mark == "none") message.mark.clear();
   if (flag_in(json, "steered")) message.mark = "steered";
   if (flag_in(json, "summary")) message.mark = "summary";
+  // How a call ended that has not completed: the result alone does not say so.
+  if (const std::string outcome = text_in(json, "outcome"); !outcome.empty() && outcome != "completed")
+    message.mark = outcome == "not_started" ? "not started" : outcome;
   if (flag_in(json, "open")) message = {.role = message.role, .text = {}, .mark = "not ended"};
   for (const Json& call : list_in(json, "toolCalls")) {
     if (!message.text.empty()) message.text += '\n';

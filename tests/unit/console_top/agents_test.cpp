@@ -40,6 +40,24 @@ std::string selected(Agents& agents) {
 
 }  // namespace
 
+TEST_CASE("a pause of an agent is shown at all below it", "[console_top]") {
+  Agents agents = family();
+  const auto paused = [&] {
+    std::string ids;
+    for (const char* id : {"a", "b", "c", "d"})
+      if (agents.find(id)->paused) ids += id;
+    return ids;
+  };
+  agents.apply({{"type", "paused"}, {"agentId", "a"}, {"paused", true}, {"stillPaused", Json::array()}});
+  CHECK(paused() == "abc");
+  agents.apply({{"type", "paused"}, {"agentId", "a"}, {"paused", false}, {"stillPaused", {"b"}}});
+  CHECK(paused() == "bc");
+  agents.apply({{"type", "tree_paused"}, {"paused", true}, {"stillPaused", Json::array()}});
+  CHECK(paused() == "abcd");
+  agents.apply({{"type", "tree_paused"}, {"paused", false}, {"stillPaused", {"c"}}});
+  CHECK(paused() == "c");
+}
+
 TEST_CASE("agents are rows of a tree", "[console_top]") {
   Agents agents = family();
   agents.upsert(agent("e", "a"));
