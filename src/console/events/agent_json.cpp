@@ -32,8 +32,8 @@ Json to_json(const AgentEntry& entry) {
   const Result<AgentStatus> status = entry.agent.status();
   const Result<std::size_t> waiting = entry.agent.queue_length();
   Json usage = to_json(entry.usage);
-  usage["turns"] = entry.turns;
-  usage["cost"] = or_null(entry.cost.has_value(), entry.cost.value_or(0));
+  usage.set("turns", entry.turns);
+  usage.set("cost", or_null(entry.cost.has_value(), entry.cost.value_or(0)));
   Json json = {{"id", entry.id},
                {"parentAgentId", or_null(!entry.parent_id.empty(), entry.parent_id)},
                {"serial", entry.serial()},
@@ -47,8 +47,8 @@ Json to_json(const AgentEntry& entry) {
                {"queueLength", waiting ? *waiting : 0},
                {"createdAt", to_milliseconds(entry.created)},
                {"lastActiveAt", to_milliseconds(entry.active)}};
-  if (status && status->stop_pending) json["stopPending"] = to_string(*status->stop_pending);
-  json["usage"] = std::move(usage);
+  if (status && status->stop_pending) json.set("stopPending", to_string(*status->stop_pending));
+  json.set("usage", std::move(usage));
   return json;
 }
 
@@ -78,19 +78,20 @@ Json to_json(const StopRecord& record, std::uint64_t number) {
                {"settledAt", to_milliseconds(record.settled.wall)},
                {"settledAfterUs", microseconds(record.called.monotonic, record.settled.monotonic)}};
   if (record.closed) {
-    json["closedAt"] = to_milliseconds(record.closed->wall);
-    json["closedAfterUs"] = microseconds(record.called.monotonic, record.closed->monotonic);
+    json.set("closedAt", to_milliseconds(record.closed->wall));
+    json.set("closedAfterUs", microseconds(record.called.monotonic, record.closed->monotonic));
   }
-  json["descendants"] = std::vector<std::string>(
-      record.descendants.begin(), record.descendants.begin() + static_cast<std::ptrdiff_t>(listed));
-  json["descendantCount"] = record.descendants.size();
-  json["abandoned"] = record.abandoned;
-  json["messagesDropped"] = record.messages_dropped;
-  json["operations"] = record.operations.size();
-  json["tokensCounted"] = record.tokens_counted();
-  json["tokensAtMost"] = record.tokens_at_most();
-  json["afterGate"] = record.after_gate;
-  json["discarded"] = record.discarded;
+  json.set("descendants",
+           std::vector<std::string>(record.descendants.begin(),
+                                    record.descendants.begin() + static_cast<std::ptrdiff_t>(listed)));
+  json.set("descendantCount", record.descendants.size());
+  json.set("abandoned", record.abandoned);
+  json.set("messagesDropped", record.messages_dropped);
+  json.set("operations", record.operations.size());
+  json.set("tokensCounted", record.tokens_counted());
+  json.set("tokensAtMost", record.tokens_at_most());
+  json.set("afterGate", record.after_gate);
+  json.set("discarded", record.discarded);
   return json;
 }
 

@@ -48,11 +48,12 @@ void EventFeed::leave() {
   unwritten_.clear();
   queues_.clear();
   directory_.clear();
+  outcomes_.clear();
 }
 
 void EventFeed::publish(const AgentEntry* entry, Json event) {
-  event["at"] = to_milliseconds(engine_->clock().wall_time());
-  if (entry != nullptr) event["agentId"] = entry->id;
+  event.set("at", to_milliseconds(engine_->clock().wall_time()));
+  if (entry != nullptr) event.set("agentId", entry->id);
   log_->append(entry != nullptr ? entry->path : nullptr, false, to_line(event));
   on_change_();
 }
@@ -76,10 +77,10 @@ void EventFeed::take(const Event& event) {
     entry->active = now;
     flush_text(*entry);
     update(*entry, event.body);
+    note_outcomes(*entry, event);
   }
-  Json json = event.get<AgentCreated>() != nullptr ? Json{{"type", "created"}, {"agent", to_json(*entry)}}
-                                                   : to_json(event.body);
-  if (entry == nullptr) json["agentId"] = persisted->agent_id;
+  Json json = json_of(event, entry);
+  if (entry == nullptr) json.set("agentId", persisted->agent_id);
   if (!json.is_null()) publish(entry, std::move(json));
   if (event.get<AgentDeleted>() != nullptr) {
     unwritten_.erase(entry->serial());
@@ -88,6 +89,60 @@ void EventFeed::take(const Event& event) {
   } else if (entry != nullptr) {
     look_at_queue(*entry);
   }
+}
+
+Json EventFeed::json_of(const Event& event, const AgentEntry* entry) const {
+  if (event.get<AgentCreated>() != nullptr) return {{"type", "created"}, {"agent", to_json(*entry)}};
+  if (const auto* changed = event.get<PauseChanged>()) return pause_json(*entry, *changed);
+  return to_json(event.body);
+}
+
+void EventFeed::note_outcomes(const AgentEntry& entry, const Event& event) {
+  if (const auto* ended = event.get<ToolEnded>()) {
+    CallEnd end{.outcome = ended->outcome};
+    if (ended->outcome == ToolOutcome::completed) end.success = ended->result.success;
+    outcomes_.note(entry.serial(), ended->call_id, end);
+  } else if (const auto* refused = event.get<ToolRefused>()) {
+    outcomes_.note(entry.serial(), refused->call_id, {.outcome = ToolOutcome::not_started});
+  } else if (const auto* abandoned = event.get<Abandoned>()) {
+    if (!abandoned->call_id.empty())
+      outcomes_.note(entry.serial(), abandoned->call_id, {.outcome = ToolOutcome::abandoned});
+  } else if (const auto* restored = event.get<AgentRestored>()) {
+    for (const InterruptedCall& call : restored->interrupted_calls)
+      if (!call.replayed) outcomes_.note(entry.serial(), call.call_id, {.outcome = ToolOutcome::interrupted});
+  }
+}
+
+// The event of an agent is about it alone: what is below it is paused with it. Of an agent that is not paused
+// any more it lists those below it that are paused by themselves.
+Json EventFeed::pause_json(const AgentEntry& entry, const PauseChanged& event) const {
+  const Result<AgentStatus> status = entry.agent.status();
+  const bool paused = status ? status->paused : event.paused;
+  Json json = {{"type", "paused"}, {"paused", paused}, {"reason", event.origin.reason()}};
+  json.set("stillPaused", paused ? Json::array() : still_paused(&entry));
+  return json;
+}
+
+// The agents below `above`, which is not paused, that are, and whose parents are not. Null: all agents.
+Json EventFeed::still_paused(const AgentEntry* above) const {
+  Json ids = Json::array();
+  std::unordered_set<std::uint64_t> paused;
+  const auto& entries = directory_.entries();
+  for (auto next = above ? entries.find(above->serial()) : entries.begin(); next != entries.end(); ++next) {
+    const AgentEntry& entry = next->second;
+    if (above && !entry.path->is_below(above->serial())) continue;
+    const Result<AgentStatus> status = entry.agent.status();
+    if (!status || !status->paused) continue;
+    paused.insert(entry.serial());
+    if (!entry.path->parent || !paused.contains(entry.path->parent->serial)) ids.push_back(entry.id);
+  }
+  return ids;
+}
+
+void EventFeed::publish_tree_pause(bool paused) {
+  publish(nullptr, {{"type", "tree_paused"},
+                    {"paused", paused},
+                    {"stillPaused", paused ? Json::array() : still_paused(nullptr)}});
 }
 
 void EventFeed::update(AgentEntry& entry, const EventBody& body) {

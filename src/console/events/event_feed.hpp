@@ -2,6 +2,7 @@
 #pragma once
 
 #include "console/events/agent_directory.hpp"
+#include "console/events/call_outcomes.hpp"
 #include "console/events/event_log.hpp"
 #include "console/events/json.hpp"
 #include "loop/engine.hpp"
@@ -36,6 +37,7 @@ class EventFeed {
   void leave();
 
   AgentDirectory& directory() noexcept { return directory_; }
+  const CallOutcomes& outcomes() const noexcept { return outcomes_; }
   // The text of this agent is in the log for the next minute.
   void want_text(AgentEntry& entry);
   // The same, and as long as the object exists that is returned.
@@ -44,12 +46,18 @@ class EventFeed {
   void flush_text();
   // The mailbox of this agent may have changed.
   void look_at_queue(const AgentEntry& entry);
+  // pause_all() or unpause_all() was called: the tree has no events of these.
+  void publish_tree_pause(bool paused);
   // An event of no agent, or of an agent that is no event of the tree.
   void publish(const AgentEntry* entry, Json event);
 
  private:
   void take(const Event& event);
   void update(AgentEntry& entry, const EventBody& body);
+  Json json_of(const Event& event, const AgentEntry* entry) const;
+  void note_outcomes(const AgentEntry& entry, const Event& event);
+  Json still_paused(const AgentEntry* above) const;
+  Json pause_json(const AgentEntry& entry, const PauseChanged& event) const;
   bool is_wanted(const AgentEntry& entry) const;
   void add_text(AgentEntry& entry, std::uint64_t turn, std::uint32_t call, std::string_view text,
                 bool is_reasoning);
@@ -62,6 +70,7 @@ class EventFeed {
   const std::shared_ptr<EventLog> log_;
   const std::function<void()> on_change_;
   AgentDirectory directory_;
+  CallOutcomes outcomes_;
   std::unordered_set<std::uint64_t> unwritten_;  // serials of the agents with text that is not in the log
   std::unordered_set<std::uint64_t> queues_;     // of those whose mailbox may have changed
   std::uint64_t merge_timer_ = 0;                // 0: none

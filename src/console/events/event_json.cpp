@@ -16,9 +16,9 @@ std::string_view shown(std::string_view text) noexcept {
 }
 
 Json with_origin(Json json, StopCause cause, const StopOrigin& origin) {
-  json["cause"] = to_string(cause);
-  json["caller"] = origin.caller();
-  json["reason"] = origin.reason();
+  json.set("cause", to_string(cause));
+  json.set("caller", origin.caller());
+  json.set("reason", origin.reason());
   return json;
 }
 
@@ -42,9 +42,6 @@ struct ToJson {
                         {"messagesDropped", event.messages_dropped},
                         {"abandoned", event.abandoned}},
                        event.cause, event.origin);
-  }
-  Json operator()(const PauseChanged& event) const {
-    return {{"type", "paused"}, {"paused", event.paused}, {"reason", event.origin.reason()}};
   }
   Json operator()(const StopPending& event) const {
     return {{"type", "stop_pending"},

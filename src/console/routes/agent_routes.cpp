@@ -21,9 +21,13 @@ std::optional<Response> list_agents(RouteCall& call) {
       number_in_query(call.request, "limit", 1, most_agents_per_page).value_or(agents_per_page);
   const auto& entries = call.core.feed.directory().entries();
   Json agents = Json::array();
+  Json last = nullptr;
   auto next = entries.upper_bound(after);
-  for (; next != entries.end() && agents.size() < limit; ++next) agents.push_back(to_json(next->second));
-  const Json last = next == entries.end() || agents.empty() ? Json(nullptr) : agents.back()["serial"];
+  for (; next != entries.end() && agents.size() < limit; ++next) {
+    agents.push_back(to_json(next->second));
+    last = next->first;
+  }
+  if (next == entries.end()) last = nullptr;
   return json_response({{"agents", std::move(agents)},
                         {"next", last},
                         {"total", total},

@@ -8,6 +8,8 @@
 #include <agentcore/conversation.hpp>
 
 #include <charconv>
+#include <optional>
+#include <set>
 #include <utility>
 
 namespace agentcore::detail::console {
@@ -15,6 +17,12 @@ namespace {
 
 constexpr std::uint64_t messages_per_page = 50;
 constexpr std::uint64_t most_messages_per_page = 200;
+
+// How the call ended whose result the message is: of a call that is open, or ended long ago, it is not known.
+void add_outcome(Json& json, const std::optional<CallEnd>& end) {
+  json.set("outcome", end ? Json(to_string(end->outcome)) : Json(nullptr));
+  json.set("success", end && end->success ? Json(*end->success) : Json(nullptr));
+}
 
 Json json_of_message(const ChatMessage& message, std::size_t index) {
   Json json = {{"index", index},
@@ -25,12 +33,11 @@ Json json_of_message(const ChatMessage& message, std::size_t index) {
                {"steered", message.steered},
                {"summary", message.summary},
                {"images", message.parts.size()}};
-  if (message.role == Role::tool) json["toolCallId"] = message.tool_call_id;
-  if (message.role == Role::tool) json["open"] = false;
+  if (message.role == Role::tool) json.set("toolCallId", message.tool_call_id);
   Json calls = Json::array();
   for (const ToolCall& call : message.tool_calls)
     calls.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
-  json["toolCalls"] = std::move(calls);
+  json.set("toolCalls", std::move(calls));
   return json;
 }
 
@@ -51,9 +58,18 @@ std::optional<Response> show_conversation(RouteCall& call) {
   const Result<ConversationPage> page = conversation_page(entry.agent, limit, before);
   if (!page) throw Refused(page.error());
   Json messages = Json::array();
-  for (std::size_t i = 0; i < page->messages.size(); ++i)
-    messages.push_back(json_of_message(page->messages[i], page->first + i));
-  for (const std::size_t index : page->open_calls) messages[index - page->first]["open"] = true;
+  const std::set<std::size_t> open(page->open_calls.begin(), page->open_calls.end());
+  for (std::size_t i = 0; i < page->messages.size(); ++i) {
+    const ChatMessage& message = page->messages[i];
+    Json json = json_of_message(message, page->first + i);
+    if (message.role == Role::tool) {
+      const bool is_open = open.contains(page->first + i);
+      json.set("open", is_open);
+      add_outcome(json, is_open ? std::nullopt
+                                : call.core.feed.outcomes().find(entry.serial(), message.tool_call_id));
+    }
+    messages.push_back(json);
+  }
   // From here on, the pieces that follow are in the log: a viewer continues `live` with them.
   call.core.feed.flush_text();
   call.core.feed.want_text(entry);

@@ -79,8 +79,8 @@ std::optional<Response> show_usage(RouteCall& call) {
     if (entry.cost) cost = cost.value_or(0) + *entry.cost;
   }
   Json json = to_json(total);
-  json["turns"] = turns;
-  json["cost"] = cost ? Json(*cost) : Json(nullptr);
+  json.set("turns", turns);
+  json.set("cost", cost ? Json(*cost) : Json(nullptr));
   return json_response({{"total", std::move(json)}, {"agents", call.core.feed.directory().size()}});
 }
 

@@ -17,9 +17,9 @@ namespace {
 Json verb_json(const VerbResult& result, std::string_view agent_id, std::string_view done) {
   if (!result.accepted()) throw Refused(result.reason);
   Json json = {{"ok", true}};
-  if (!agent_id.empty()) json["agentId"] = agent_id;
-  json[std::string(done)] = result.took_effect();
-  if (!result.took_effect()) json["reason"] = to_string(result.reason);
+  if (!agent_id.empty()) json.set("agentId", agent_id);
+  json.set(done, result.took_effect());
+  if (!result.took_effect()) json.set("reason", to_string(result.reason));
   return json;
 }
 
@@ -96,8 +96,8 @@ std::optional<Response> unpause(RouteCall& call) {
   const Arguments arguments(call.request, {});
   const UnpauseResult result = call.agent().unpause();
   Json json = verb_json(result, call.ids[0], "unpaused");
-  json["paused"] = result.still_paused;
-  if (result.still_paused) json["pausedBy"] = result.paused_by;
+  json.set("paused", result.still_paused);
+  if (result.still_paused) json.set("pausedBy", result.paused_by);
   return json_response(json);
 }
 
@@ -121,9 +121,9 @@ StopWhen when_of(const Arguments& arguments) {
 Json delete_json(const VerbResult& result, std::string_view agent_id) {
   Json json = verb_json(result, agent_id, "terminated");
   if (result.took_effect())
-    json["terminatedAgentId"] = agent_id;
+    json.set("terminatedAgentId", agent_id);
   else
-    json["error"] = to_string(result.reason);
+    json.set("error", to_string(result.reason));
   return json;
 }
 
@@ -165,8 +165,8 @@ class SettledAnswer {
                                                 std::vector<std::string> Report::*descendants) const {
     if (!waiting_) return {};
     return [waiting = waiting_, list, descendants](const Report& report) {
-      waiting->json[std::string(list)] = report.*descendants;
-      waiting->json["cascadeFailed"] = report.abandoned;
+      waiting->json.set(list, report.*descendants);
+      waiting->json.set("cascadeFailed", report.abandoned);
       reply_when_stored(waiting->storing, std::move(waiting->reply), json_response(waiting->json));
     };
   }
@@ -236,12 +236,16 @@ std::optional<Response> resume_all(RouteCall& call) {
 
 std::optional<Response> pause_all(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
-  return json_response(verb_json(call.tree().pause_all({.reason = arguments.reason_or("")}), "", "paused"));
+  const VerbResult result = call.tree().pause_all({.reason = arguments.reason_or("")});
+  if (result.took_effect()) call.core.feed.publish_tree_pause(true);
+  return json_response(verb_json(result, "", "paused"));
 }
 
 std::optional<Response> unpause_all(RouteCall& call) {
   const Arguments arguments(call.request, {});
-  return json_response(verb_json(call.tree().unpause_all(), "", "unpaused"));
+  const VerbResult result = call.tree().unpause_all();
+  if (result.took_effect()) call.core.feed.publish_tree_pause(false);
+  return json_response(verb_json(result, "", "unpaused"));
 }
 
 std::optional<Response> cancel_call(RouteCall& call) {
