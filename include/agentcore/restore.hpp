@@ -74,6 +74,11 @@ struct RestoreOptions {
   /// an agent that is `stopped` after the restore, of a MessageHandler, of a simulated answer, or that was a
   /// part of a tool call of another agent (make_agent_tool()), is interrupted in any case.
   InterruptedTurns turns = InterruptedTurns::end;
+  /// With InterruptedTurns::go_on: how often a turn is begun at most, the first time included. What ends the
+  /// process, such as a tool that crashes, would do so again in each run. The count is in the store before
+  /// the turn goes on. After that the turn is interrupted, which is logged (AgentRestored::attempt). A turn
+  /// that waits only for people goes on without being counted. 1: none goes on.
+  std::uint32_t max_attempts = 3;
   /// The code that the specs of the agents name. Also for agents that are created later.
   CodeRegistry code = {};
   /// Runs the commits, one at a time. While one runs, changes are collected for the next. Null: the loop

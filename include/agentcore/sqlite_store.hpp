@@ -24,6 +24,10 @@ struct SqliteStoreOptions {
   /// The largest size of the file in bytes, without its write-ahead log; rounded down to pages of 4 KiB.
   /// A commit that needs more is refused with `store_full`. 0: no limit.
   std::uint64_t max_bytes = 0;
+  /// What is kept free for stops, deletes and what makes the store smaller (StoreBatch::uses_reserve()), in
+  /// bytes: below `max_bytes`, of which at most a quarter, and on the disk in a file with "-reserve" at the
+  /// end of its name, which gives its space back when the disk is full. 0: nothing. At most 1 GiB.
+  std::uint64_t reserve_bytes = std::uint64_t{1} << 20;
   /// How long a call waits for another process that holds a lock of the file for a moment (a reader that
   /// recovers it, a backup). 0 to 1 hour.
   Duration busy_timeout = std::chrono::seconds(2);

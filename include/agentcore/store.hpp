@@ -74,12 +74,20 @@ class AGENTCORE_API StoreBatch {
   bool empty() const noexcept { return changes_.empty(); }
   /// The bytes of all bodies.
   std::size_t bytes() const noexcept { return bytes_; }
+  /// True: the batch closes agents, deletes, or makes the store smaller, and a store that is full must take
+  /// it if it can: from space that it keeps free for such batches (SqliteStoreOptions::reserve_bytes). A tree
+  /// makes such batches after a commit has failed with `store_full`; each has at most some hundred records. A
+  /// store may ignore it.
+  bool uses_reserve() const noexcept { return uses_reserve_; }
+  /// See uses_reserve().
+  void use_reserve(bool uses) noexcept { uses_reserve_ = uses; }
   /// Removes all changes, and keeps the memory for the next ones.
   void clear() noexcept;
 
  private:
   std::vector<Change> changes_;
   std::size_t bytes_ = 0;
+  bool uses_reserve_ = false;
 };
 
 /// What a committed batch survives.

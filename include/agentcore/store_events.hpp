@@ -50,6 +50,9 @@ struct AgentRestored {
   RestoredTurn fate = RestoredTurn::none;  ///< what became of the turn that was in progress
   std::uint64_t turn = 0;                  ///< the number of that turn; 0: none was in progress
   MessageId message = {};                  ///< the message with which that turn began
+  /// How often that turn was begun, this run included if it goes on: 2 after the first restart. A turn that
+  /// was begun RestoreOptions::max_attempts times is interrupted. 0: none was in progress.
+  std::uint32_t attempt = 0;
   /// The calls and tasks with an unknown effect.
   std::vector<InterruptedCall> interrupted_calls = {};
   /// What the agent was stopped for: "handler 'printer' is not in RestoreOptions::code". Empty: all its code

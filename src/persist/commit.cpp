@@ -19,25 +19,13 @@ Error thrown(const char* what) noexcept {
 
 }  // namespace
 
-void Commit::try_again() noexcept {
+bool Commit::begin() noexcept {
   const core::Lock lock(mutex_);
-  ++attempt_;
-  begun_ = false;
-  result_.reset();
+  return !std::exchange(begun_, true);
 }
 
-std::uint64_t Commit::attempt() const noexcept {
-  const core::Lock lock(mutex_);
-  return attempt_;
-}
-
-bool Commit::begin(std::uint64_t attempt) noexcept {
-  const core::Lock lock(mutex_);
-  return attempt == attempt_ && !std::exchange(begun_, true);
-}
-
-void Commit::run(std::uint64_t attempt) noexcept {
-  if (!begin(attempt)) return;
+void Commit::run() noexcept {
+  if (!begin()) return;
   try {
     end(store_.commit(batch_, sync_));
   } catch (const std::exception& error) {
@@ -48,13 +36,13 @@ void Commit::run(std::uint64_t attempt) noexcept {
 }
 
 void Commit::finish() noexcept {
-  run(attempt());
+  run();
   const core::Lock lock(mutex_);
   while (!result_) ended_.wait(mutex_);
 }
 
-void Commit::drop(std::uint64_t attempt) noexcept {
-  if (!begin(attempt)) return;
+void Commit::drop() noexcept {
+  if (!begin()) return;
   try {
     end(Error{Errc::store_failed, "RestoreOptions::executor has destroyed a commit without running it"});
   } catch (const std::exception&) {

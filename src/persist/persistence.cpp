@@ -2,6 +2,8 @@
 
 #include "loop/time.hpp"
 #include "persist/conversation_reader.hpp"
+#include "persist/merged_batches.hpp"
+#include "persist/urgent_changes.hpp"
 
 #include <agentcore/display.hpp>
 
@@ -23,25 +25,21 @@ namespace {
 class Job {
  public:
   Job(std::shared_ptr<Commit> commit, std::shared_ptr<loop::Waker> waker, Ref<Store> store) noexcept
-      : commit_(std::move(commit)),
-        attempt_(commit_->attempt()),
-        waker_(std::move(waker)),
-        store_(std::move(store)) {}
+      : commit_(std::move(commit)), waker_(std::move(waker)), store_(std::move(store)) {}
   ~Job() {
-    commit_->drop(attempt_);
+    commit_->drop();
     waker_->notify();
   }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
   void run() const noexcept {
-    commit_->run(attempt_);
+    commit_->run();
     waker_->notify();
   }
 
  private:
   const std::shared_ptr<Commit> commit_;
-  const std::uint64_t attempt_;
   const std::shared_ptr<loop::Waker> waker_;
   const Ref<Store> store_;
 };
@@ -67,79 +65,129 @@ Persistence::Persistence(Tree tree, Ref<Store> store, RestoreOptions options)
 }
 
 Persistence::~Persistence() {
-  if (commit_ && !failed_) commit_->finish();
+  if (commit_) commit_->finish();
 }
 
 bool Persistence::has_end_work() const noexcept {
   if (detached_) return false;
-  if (commit_ && !failed_) return commit_->has_ended();
-  return failed_ ? !waits_ : recorder_.is_due();
-}
-
-// Takes the changes out of the recorder. False: there are none. Throws std::bad_alloc; then they stay there.
-bool Persistence::make_commit() {
-  auto commit = std::make_shared<Commit>(*store_, options_.sync);
-  Batch batch = recorder_.take();
-  if (batch.changes.empty() && batch.acknowledgements.empty()) {
-    waits_for_store_.end_all({});
-    return false;
-  }
-  waits_for_store_.begin_commit();
-  commit->set_batch(std::move(batch.changes));
-  commit_ = std::move(commit);
-  acknowledgements_ = std::move(batch.acknowledgements);
-  return true;
+  if (commit_) return commit_->has_ended();
+  if (!urgent_.empty()) return true;
+  if (failed_) return !waits_ || (is_full_ && recorder_.is_urgent());
+  return !unstored_.empty() || recorder_.is_due();
 }
 
 void Persistence::end_poll() {
   if (!has_end_work() || tree_.hub.closed()) return;
   const core::TreeLifetime::LoopEntry entry(tree_.lifetime);
-  if (commit_ && !failed_) on_committed();
+  if (commit_) on_committed();
   if (std::exchange(readers_first_, false)) return;
-  if (tree_.hub.closed() || !has_end_work()) return;
-  if (!begin()) return;
-  if (options_.executor) return submit();
-  commit_->finish();
-  on_committed();
+  // What a full store takes is followed by more.
+  for (bool again = true; again;) {
+    if (tree_.hub.closed() || commit_ || !has_end_work() || !begin()) return;
+    if (options_.executor) return submit();
+    commit_->finish();
+    again = commits_urgent_ && commit_->result();
+    on_committed();
+  }
 }
 
-// The commit that has failed comes first, then what has changed since. False: there is nothing to commit.
+// False: there is nothing to commit now. Throws std::bad_alloc; then no change is lost.
 bool Persistence::begin() {
-  if (!std::exchange(failed_, false)) return make_commit();
+  if (urgent_.empty()) {
+    if (!collect()) return false;
+    if (is_full_ && begin_urgent()) return true;
+    if (failed_ && waits_) return false;
+  }
+  if (!urgent_.empty()) {
+    start(std::move(urgent_.front()), true);
+    return true;
+  }
+  start(std::move(unstored_.front().changes), false);
+  failed_ = false;
   retry_ = {};
-  waits_ = false;
-  commit_->try_again();
+  waits_for_store_.begin_commit();
   return true;
 }
 
+// Takes what has changed out of the recorder. What has failed is made anew, from the present state: what was
+// deleted or changed since is not written. False: there is nothing.
+bool Persistence::collect() {
+  unstored_.reserve(unstored_.size() + 1);
+  unstored_.push_back(recorder_.take());
+  const auto is_empty = [](const Batch& batch) {
+    return batch.changes.empty() && batch.acknowledgements.empty();
+  };
+  std::erase_if(unstored_, is_empty);
+  if (unstored_.empty()) {
+    failed_ = is_full_ = false;
+    waits_for_store_.end_all({});
+    return false;
+  }
+  if (unstored_.size() == 1) return true;
+  Batch all;
+  std::vector<const StoreBatch*> batches;
+  for (const Batch& batch : unstored_) batches.push_back(&batch.changes);
+  all.changes = merged(batches);
+  for (const Batch& batch : unstored_)
+    for (const Acknowledgement& one : batch.acknowledgements)
+      if (recorder_.is_in_force(one)) all.acknowledgements.push_back(one);
+  unstored_.front() = std::move(all);
+  unstored_.erase(unstored_.begin() + 1, unstored_.end());
+  return true;
+}
+
+// The store is full. What closes agents, deletes, or makes it smaller comes before everything else, also
+// while the rest waits for its next attempt. False: there is none of it.
+bool Persistence::begin_urgent() {
+  is_full_ = waits_;  // else everything follows it at once
+  auto found = urgent_changes(unstored_.front().changes,
+                              [this](const RecordKey& first, const RecordKey& last, const Read& visit) {
+                                return read(first, last, visit);
+                              });
+  if (!found) return false;
+  unwritten_ = std::move(found->unwritten);
+  urgent_ = std::move(found->batches);
+  if (urgent_.empty()) return false;
+  start(std::move(urgent_.front()), true);
+  return true;
+}
+
+void Persistence::start(StoreBatch&& changes, bool is_urgent) {
+  auto commit = std::make_shared<Commit>(*store_, options_.sync);
+  commit->set_batch(std::move(changes));
+  commit_ = std::move(commit);
+  commits_urgent_ = is_urgent;
+}
+
 void Persistence::submit() noexcept {
-  const std::uint64_t attempt = commit_->attempt();
   const bool submitted = tree_.engine.guarded("RestoreOptions::executor", [&] {
     const auto job = std::make_shared<const Job>(commit_, tree_.engine.waker(), store_);
     options_.executor->submit([job] { job->run(); });
   });
   if (submitted) return;
-  commit_->drop(attempt);
+  commit_->drop();
   tree_.engine.waker()->notify();
 }
 
 void Persistence::when_stored(StoreWaits::Done done) {
   recorder_.note_tree();
   if (detached_ || (failed_ && waits_)) {
-    const Error error = detached_ ? went_on() : commit_->result().error();
+    const Error error = detached_ ? went_on() : last_error_;
     return tree_.engine.post([done = std::move(done), error] { done(error); });
   }
   waits_for_store_.add(std::move(done));
   tree_.engine.waker()->notify();
 }
 
-// Waits for the commit that runs, or has failed, and for one of everything else that has changed.
+// Waits for the commit that runs, and for one of everything else that has changed or has failed.
 Result<void> Persistence::flush() {
   if (detached_) return went_on();
   try {
     for (bool is_last = false; !is_last;) {
-      is_last = !commit_;
-      if ((failed_ || !commit_) && !begin()) return {};
+      const bool had_begun = commit_ != nullptr;
+      waits_ = false;
+      if (!commit_ && !begin()) return {};
+      is_last = !had_begun && !commits_urgent_;
       commit_->finish();
       const Result<void> result = commit_->result();
       on_committed();  // a callback may destroy the tree
@@ -168,26 +216,61 @@ void Persistence::close() noexcept {
   detached_ = true;
 }
 
-// The commit has ended: reports it, or keeps it for the next attempt. Agents that wait for its end, to read,
-// do that in the next poll.
+// The commit has ended: reports it, or keeps what it has for the next attempt. Agents that wait for its end,
+// to read, do that in the next poll.
 void Persistence::on_committed() noexcept {
-  if (commit_->result()) {
-    commit_ = nullptr;
-    failures_ = 0;
-    waits_for_store_.end_commit({});
-    const std::vector<Acknowledgement> acknowledgements = std::exchange(acknowledgements_, {});
-    for (const Acknowledgement& one : acknowledgements)
-      if (!closing_ && !tree_.hub.closed()) report(one);
-  } else {
-    failed_ = true;
-    Error error;  // a copy: a callback may begin the next attempt
-    tree_.engine.guarded("a store", [&] { error = commit_->result().error(); });
-    waits_for_store_.end_commit(error);
-    if (!closing_) on_failure(error);
-  }
+  const std::shared_ptr<Commit> commit = std::exchange(commit_, nullptr);
+  if (commits_urgent_)
+    urgent_.erase(urgent_.begin());
+  else if (!commit->result())
+    unstored_.front().changes = commit->take_batch();
+  if (!commit->result())
+    on_not_stored(commit->result().error());
+  else if (commits_urgent_)
+    tree_.engine.guarded("a store", [&] { on_urgent_stored(); });
+  else
+    on_stored();
   readers_first_ = readers_first_ || !readers_.empty();
   for (const core::NodeId agent : std::exchange(readers_, {}))
     if (!closing_ && !tree_.hub.closed()) tree_.schedule(agent);
+}
+
+void Persistence::on_stored() {
+  failures_ = 0;
+  is_full_ = false;
+  waits_for_store_.end_commit({});
+  const std::vector<Batch> stored = std::exchange(unstored_, {});
+  for (const Acknowledgement& one : stored.front().acknowledgements)
+    if (!closing_ && !tree_.hub.closed()) report(one);
+}
+
+// The store has the stops and deletes of what is not stored: but not those of agents that it does not know.
+void Persistence::on_urgent_stored() {
+  if (!urgent_.empty()) return;
+  using What = Acknowledgement::What;
+  std::vector<Acknowledgement> stored, left;
+  for (const Acknowledgement& one : unstored_.front().acknowledgements) {
+    const bool is_stored =
+        one.what == What::erasure || (one.what == What::stop && !unwritten_.contains(one.agent));
+    (is_stored ? stored : left).push_back(one);
+  }
+  unstored_.front().acknowledgements = std::move(left);
+  for (const Acknowledgement& one : stored)
+    if (!closing_ && !tree_.hub.closed()) report(one);
+}
+
+void Persistence::on_not_stored(const Error& error) noexcept {
+  failed_ = true;
+  is_full_ = error.code == Errc::store_full;
+  urgent_.clear();
+  tree_.engine.guarded("a store", [&] {
+    last_error_ = error;
+    if (commits_urgent_)
+      waits_for_store_.end_all(error);
+    else
+      waits_for_store_.end_commit(error);
+  });
+  if (!closing_) on_failure(error);
 }
 
 void Persistence::report(const Acknowledgement& one) noexcept {
@@ -240,8 +323,9 @@ void Persistence::detach() noexcept {
   tree_.hub.changes = nullptr;
   tree_.mail_notes.enable(false);
   commit_ = nullptr;
-  failed_ = false;
-  acknowledgements_.clear();
+  failed_ = is_full_ = false;
+  unstored_.clear();
+  urgent_.clear();
   tree_.engine.guarded("a store", [&] { waits_for_store_.end_all(went_on()); });
   recorder_.forget_changes();
   tree_.engine.log(LogLevel::warning, "a tree goes on without its store");
@@ -270,7 +354,7 @@ void Persistence::retry_later() noexcept {
 
 // A store may be the host's: nothing is thrown through it.
 Result<void> Persistence::read(const RecordKey& first, const RecordKey& last, const Read& visit) {
-  if (commit_ && !failed_) commit_->finish();  // a store is used by one thread at a time
+  if (commit_) commit_->finish();  // a store is used by one thread at a time
   std::exception_ptr thrown;
   Result<void> done = store_->read(first, last, [&](const RecordKey& key, std::string_view body) {
     try {
@@ -303,7 +387,7 @@ bool Persistence::load_for_turn(core::Node& node) {
   const core::NodeId id = node.id();
   const StoredAgent* const agent = recorder_.agents().find(id);
   if (!agent || agent->is_loaded) return true;
-  if (commit_ && !failed_) {
+  if (commit_) {
     readers_.insert(id);
     return false;
   }

@@ -57,7 +57,7 @@ class Persistence final : public loop::Source {
   void run_control(loop::PollBudget&) override {}
   void run_round(loop::PollBudget&) override {}
   bool has_work() const noexcept override { return false; }
-  bool has_pending() const noexcept override { return commit_ && !failed_; }
+  bool has_pending() const noexcept override { return commit_ != nullptr; }
   void end_poll() override;
   bool has_end_work() const noexcept override;
 
@@ -83,10 +83,15 @@ class Persistence final : public loop::Source {
   Result<void> read(const RecordKey& first, const RecordKey& last, const Read& visit);
 
  private:
-  bool make_commit();
   bool begin();
+  bool collect();
+  bool begin_urgent();
+  void start(StoreBatch&& changes, bool is_urgent);
   void submit() noexcept;
   void on_committed() noexcept;
+  void on_stored();
+  void on_urgent_stored();
+  void on_not_stored(const Error& error) noexcept;
   void report(const Acknowledgement& one) noexcept;
   void on_failure(const Error& error) noexcept;
   void detach() noexcept;
@@ -96,8 +101,15 @@ class Persistence final : public loop::Source {
   Ref<Store> store_;
   RestoreOptions options_;
   Recorder recorder_;
-  std::shared_ptr<Commit> commit_;                 // that runs, or has failed; null: none
-  std::vector<Acknowledgement> acknowledgements_;  // of that
+  std::shared_ptr<Commit> commit_;  // that runs; null: none
+  bool commits_urgent_ = false;     // it has the first of `urgent_`, and not `unstored_`
+  // What is not in the store: after a failure, together with what has changed since. At most one but within
+  // collect(). While its commit runs, that has the changes.
+  std::vector<Batch> unstored_;
+  std::vector<StoreBatch> urgent_;              // what a full store takes of it, not committed yet
+  std::unordered_set<core::NodeId> unwritten_;  // UrgentChanges::unwritten
+  bool is_full_ = false;                        // the last commit of `unstored_` has failed with `store_full`
+  Error last_error_;
   StoreWaits waits_for_store_;
   bool failed_ = false;    // it has failed, and is tried again
   unsigned failures_ = 0;  // in a row

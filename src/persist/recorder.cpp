@@ -31,6 +31,11 @@ constexpr EventKinds of_each_step = of_each_turn | event_kind<ToolStarted> | eve
                                     event_kind<TaskChanged>;
 constexpr EventKinds of_each_message = of_each_step | of_mail;
 
+// Agents are closed or deleted, or what the store has becomes less.
+constexpr EventKinds of_urgency = event_kind<Settled> | event_kind<AgentDeleted> | event_kind<QueueHeld> |
+                                  event_kind<PauseChanged> | event_kind<StopPending> |
+                                  event_kind<ConversationChanged>;
+
 EventKinds kinds_of(Durability durability) noexcept {
   switch (durability) {
     case Durability::each_turn:
@@ -59,6 +64,7 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
   if ((kind & of_no_interest) != 0) return;
   const core::NodeId id = node.id();
   due_ = due_ || (kind & at_once_) != 0;
+  urgent_ = urgent_ || (kind & of_urgency) != 0;
   if ((kind & of_usage) != 0) note_accounts_above(node);
   StoredAgent* agent = agents_.find(id);
   // Keys rise in the order of creation: no agent comes before one that is missing.
@@ -98,7 +104,7 @@ void Recorder::note_accounts_above(const core::Node& node) noexcept {
 }
 
 void Recorder::on_grants_changed(core::NodeId id) noexcept {
-  due_ = true;
+  due_ = urgent_ = true;
   StoredAgent* const agent = agents_.find(id);
   if (!agent) return;
   agent->grants_changed = true;
@@ -141,7 +147,7 @@ void Recorder::note_stop(core::NodeId agent, std::string name, bool deletes) {
   using What = Acknowledgement::What;
   batch_.acknowledgements.push_back({deletes ? What::erasure : What::stop, agent, {}, std::move(name)});
   if (StoredAgent* const stored = agents_.find(agent)) agents_.note(agent, *stored);
-  due_ = true;
+  due_ = urgent_ = true;
 }
 
 void Recorder::set_origin(core::Node* origin) {
@@ -183,14 +189,15 @@ Batch Recorder::take() {
   if (agents_.lost_any()) add_missing();
   agents_.write_changed([this](core::NodeId id) { write(id); });
   write_tree();
-  // Stops of agents that the batch has as open: they were resumed since.
-  std::erase_if(batch_.acknowledgements, [this](const Acknowledgement& one) {
-    if (one.what != Acknowledgement::What::stop) return false;
-    const StoredAgent* const agent = agents_.find(one.agent);
-    return one.agent == 0 ? !tree_.stopped : agent && agent->is_open_in_store;
-  });
-  due_ = false;
+  std::erase_if(batch_.acknowledgements, [this](const Acknowledgement& one) { return !is_in_force(one); });
+  due_ = urgent_ = false;
   return std::exchange(batch_, {});
+}
+
+bool Recorder::is_in_force(const Acknowledgement& one) const noexcept {
+  if (one.what != Acknowledgement::What::stop) return true;
+  const StoredAgent* const agent = agents_.find(one.agent);
+  return one.agent == 0 ? tree_.stopped : !agent || !agent->is_open_in_store;
 }
 
 // There was no memory to note a new agent. Parents come before children.

@@ -43,13 +43,18 @@ class Recorder final : public events::ChangeListener {
   // The stop or delete of that agent has begun; 0: that of the tree. `name`: its id. Throws std::bad_alloc.
   void note_stop(core::NodeId agent, std::string name, bool deletes);
   // stop_all(), pause_all() and their ends; or a client waits until all that was noted is stored.
-  void note_tree() noexcept { due_ = true; }
+  void note_tree() noexcept { due_ = urgent_ = true; }
   // The agent that is created next begins with the first messages of `origin`; null: with its own. Throws
   // std::bad_alloc.
   void set_origin(core::Node* origin);
 
   // True if changes are to be written now.
   bool is_due() const noexcept;
+  // True if a stop, a delete, or what makes the store smaller was noted: it does not wait while the store is
+  // full.
+  bool is_urgent() const noexcept { return urgent_; }
+  // False: a stop of an agent that was resumed since. It is not reported as stored.
+  bool is_in_force(const Acknowledgement& one) const noexcept;
   // All changes that were noted. Throws std::bad_alloc; to be called again then.
   Batch take();
   // Forgets what take() would return.
@@ -83,6 +88,7 @@ class Recorder final : public events::ChangeListener {
   AgentWriter writer_;
   core::Node* origin_ = nullptr;  // of the fork that is being created
   bool due_ = false;
+  bool urgent_ = false;
   TreeRecord tree_;
   std::optional<TreeRecord> stored_tree_;
   Batch batch_;

@@ -21,6 +21,7 @@ void StoreBatch::erase(const RecordKey& first, const RecordKey& last) {
 void StoreBatch::clear() noexcept {
   changes_.clear();
   bytes_ = 0;
+  uses_reserve_ = false;
 }
 
 }  // namespace agentcore

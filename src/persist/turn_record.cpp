@@ -113,6 +113,7 @@ std::string to_json(const StoredTurn& turn) {
     add_deadline<std::chrono::nanoseconds>(text, *turn.deadline);
     text.put("deadline_of_message", turn.deadline_of_message);
   }
+  text.put("attempt", turn.attempt, 1U);
   text.put("model_calls", turn.model_calls);
   text.put("repairs", turn.repairs);
   text.put("unreadable", turn.unreadable);
@@ -132,6 +133,7 @@ StoredTurn read_turn(const json& object) {
   get(object, "has_words", turn.has_words);
   turn.deadline = read_deadline<std::chrono::nanoseconds>(object);
   get(object, "deadline_of_message", turn.deadline_of_message);
+  get(object, "attempt", turn.attempt);
   get(object, "model_calls", turn.model_calls);
   get(object, "repairs", turn.repairs);
   get(object, "unreadable", turn.unreadable);

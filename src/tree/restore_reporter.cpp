@@ -71,6 +71,7 @@ void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {
     if (record.turn) {
       restored.turn = record.turn->number;
       restored.message = record.turn->message;
+      restored.attempt = record.turn->attempt;
     }
     restored.interrupted_calls = agent.interrupted_calls;
     restored.unbound = agent.spec->unbound;

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <limits>
 #include <new>
+#include <string>
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -204,6 +205,11 @@ void StoreVerbs::reserve(StoredTree& stored) {
 Result<void> StoreVerbs::reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync) {
   if (stored.is_empty()) return {};
   StoreBatch batch = stored.sweep();
+  batch.use_reserve(true);  // it replaces a record, and erases
+  // Before the turn goes on: if that ends the process, the next restart counts it.
+  for (const auto& agent : stored.agents())
+    if (agent->counts_attempt)
+      batch.put(persist::key_of(persist::Kind::agent, agent->key), to_json(agent->record));
   batch.put(persist::key_of(persist::Kind::tree), to_json(first_record(stored)));
   return store.commit(batch, sync);
 }
@@ -265,20 +271,31 @@ void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
 
 // What was in progress: a turn, and background tasks. Its conversation was loaded.
 void StoreVerbs::place_work(Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence) {
-  if (agent.record.turn) place_turn(node, agent, persistence.options().turns);
-  for (persist::TaskRecord& task : agent.record.tasks) {
+  if (agent.record.turn) place_turn(node, agent, persistence.options());
+  for (const persist::TaskRecord& task : agent.record.tasks) {
     turn::BackgroundTasks::note_lost(node, task.id, task.tool);
-    agent.interrupted_calls.push_back({std::move(task.id), std::move(task.tool)});
+    agent.interrupted_calls.push_back({task.id, task.tool});
   }
   persistence.recorder()->note_change(node.id());
 }
 
-void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, InterruptedTurns turns) {
+void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, const RestoreOptions& options) {
   const turn::StoredTurn& stored = *agent.record.turn;
   const bool may_go_on = stored.asked && !stored.delegated && !agent.is_stopped() && !node.spec->handler &&
                          ends_with(node, stored.number);
-  if (may_go_on && (turns == InterruptedTurns::go_on || turn::TurnRestorer::waits_for_people(node, stored)))
-    return resume_turn(node, agent);
+  if (may_go_on && turn::TurnRestorer::waits_for_people(node, stored)) return resume_turn(node, agent);
+  if (may_go_on && options.turns == InterruptedTurns::go_on) {
+    if (stored.attempt < options.max_attempts) {
+      ++agent.record.turn->attempt;
+      agent.counts_attempt = true;
+      return resume_turn(node, agent);
+    }
+    tree_.engine->log(LogLevel::error,
+                      "a turn was begun as often as RestoreOptions::max_attempts allows, and is interrupted",
+                      {{"agent", tree_.table.names().name_of(node, node.id())},
+                       {"turn", std::to_string(stored.number)},
+                       {"attempts", std::to_string(stored.attempt)}});
+  }
   agent.fate = RestoredTurn::interrupted;
   agent.interrupted_calls = turn::TurnRestorer::end(node, stored);
   for (const turn::RestoredQuestion& question : stored.questions)

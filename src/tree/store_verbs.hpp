@@ -58,7 +58,7 @@ class StoreVerbs {
   Result<void> load(core::Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence);
   void give_back(MessageId message) noexcept;
   void place_work(core::Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence);
-  void place_turn(core::Node& node, StoredAgentOfTree& agent, InterruptedTurns turns);
+  void place_turn(core::Node& node, StoredAgentOfTree& agent, const RestoreOptions& options);
   void resume_turn(core::Node& node, StoredAgentOfTree& agent);
   void give_mail(core::Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder);
   void close_tree(const persist::TreeRecord& tree) noexcept;

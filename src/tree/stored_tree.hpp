@@ -45,6 +45,7 @@ struct StoredAgentOfTree : persist::FoundState {
   bool held_by_restart = false;  // and no verb has asked for that
   std::string damage;            // why its conversation cannot be read
   RestoredTurn fate = RestoredTurn::none;
+  bool counts_attempt = false;  // the turn goes on, and `record` says how often it did
   std::vector<InterruptedCall> interrupted_calls;
   std::vector<std::uint64_t> closed_questions;  // the numbers of those of the turn, which has ended
 

@@ -37,6 +37,7 @@ struct StoredTurn {
   bool has_words = false;  // TurnResult::text has the words of the last answer
   std::optional<loop::WallDeadline> deadline;
   bool deadline_of_message = false;  // TurnDeadline::Limit::message
+  std::uint32_t attempt = 1;         // how often it was begun, or gone on with by a restart
   std::uint32_t model_calls = 0;
   std::uint32_t repairs = 0;
   std::uint32_t unreadable = 0;

@@ -128,6 +128,7 @@ struct ActiveTurn {
   std::uint32_t repairs = 0;               // how often the model was asked again because of its answer
   std::uint32_t unreadable = 0;            // of these: because its calls could not be read
   std::uint32_t model_calls = 0;           // sent so far
+  std::uint32_t attempt = 1;               // StoredTurn::attempt
   std::uint32_t tool_turns = 0;
   std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
   std::size_t request_end = 0;      // the number of messages in the stable part of the next request

@@ -130,6 +130,7 @@ std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const Stored
   active.message = stored.message;
   active.epoch = node.load().epoch();
   active.parked = true;
+  active.attempt = stored.attempt;
   active.model_calls = stored.model_calls;
   active.repairs = stored.repairs;
   active.unreadable = stored.unreadable;

@@ -183,6 +183,7 @@ RestartWorld::RestartWorld(bool in_file, RunEnd end, RestoreOptions options)
   if (in_file) file_ = SqliteStore::open(folder_.file()).value();
   add_tools();
   options_.sync = StoreSync::process;
+  options_.max_attempts = 1'000'000;
   options_.code.add_tools("tools", tools_);
   options_.code.add_handler("handler", [this](const Agent& agent, const Message& message) {
     log.push_back("handled " + agent.id() + ' ' + message.text);

@@ -1,5 +1,6 @@
 #include "store/batch_check.hpp"
 #include "store/lock_file.hpp"
+#include "store/reserve_file.hpp"
 #include "store/sqlite/database.hpp"
 #include "store/sqlite/schema.hpp"
 
@@ -23,10 +24,12 @@ namespace {
 
 using detail::store::Database;
 using detail::store::LockFile;
+using detail::store::ReserveFile;
 using detail::store::Statement;
 using detail::store::StatementUse;
 
 constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t max_reserve = std::uint64_t{1} << 30;
 
 std::optional<Error> invalid(const std::string& path, const SqliteStoreOptions& options) {
   const auto refuse = [](std::string text) { return Error{Errc::invalid_config, std::move(text)}; };
@@ -36,6 +39,8 @@ std::optional<Error> invalid(const std::string& path, const SqliteStoreOptions& 
     return refuse("SqliteStoreOptions::busy_timeout is out of range: 0 to 1 hour");
   if (options.max_bytes != 0 && options.max_bytes < 16 * page_bytes)
     return refuse("SqliteStoreOptions::max_bytes is too small: 0, or at least 65,536");
+  if (options.reserve_bytes > max_reserve)
+    return refuse("SqliteStoreOptions::reserve_bytes is out of range: 0 to 1,073,741,824");
   if (!options.vfs.empty() && !sqlite3_vfs_find(options.vfs.c_str()))
     return refuse("SqliteStoreOptions::vfs: SQLite knows no VFS \"" + options.vfs +
                   "\"; register it first (sqlite3_vfs_register)");
@@ -107,6 +112,10 @@ struct SqliteStore::Impl {
   Database database;
   const bool read_only;
   std::optional<StoreSync> sync;  // what PRAGMA synchronous is set to
+  std::uint64_t max_pages = 0;    // 0: no limit
+  std::uint64_t spare_pages = 0;  // of these, for batches that use the reserve
+  bool may_use_spare = false;     // PRAGMA max_page_count allows it
+  ReserveFile reserve;
   Statement begin, commit, put, erase, read;
 
   Result<void> configure(const SqliteStoreOptions& options);
@@ -114,6 +123,8 @@ struct SqliteStore::Impl {
   Result<void> prepare();
   Result<void> run(const char* sql);
   bool set_sync(StoreSync wanted) noexcept;
+  bool set_limit(bool uses_spare);
+  Result<void> commit_once(const Changes& changes);
   bool change(const StoreBatch::Change& change) noexcept;
   bool apply(const Changes& changes) noexcept;
 };
@@ -141,12 +152,20 @@ Result<void> SqliteStore::Impl::configure(const SqliteStoreOptions& options) {
   if (auto done = run(options.secure_delete ? "PRAGMA secure_delete = ON" : "PRAGMA secure_delete = OFF");
       !done)
     return done;
-  if (options.max_bytes != 0) {
-    const std::string limit =
-        "PRAGMA max_page_count = " + std::to_string(signed_of(options.max_bytes / page_bytes));
-    if (auto done = run(limit.c_str()); !done) return done;
-  }
+  max_pages = options.max_bytes / page_bytes;
+  spare_pages = std::min(options.reserve_bytes / page_bytes, max_pages / 4);
+  may_use_spare = true;
+  if (!set_limit(false)) return database.error();
   return detail::store::migrate(database);
+}
+
+bool SqliteStore::Impl::set_limit(bool uses_spare) {
+  if (max_pages == 0 || uses_spare == may_use_spare) return true;
+  const std::uint64_t pages = uses_spare ? max_pages : max_pages - spare_pages;
+  const std::string sql = "PRAGMA max_page_count = " + std::to_string(signed_of(pages));
+  if (!database.run(sql.c_str())) return false;
+  may_use_spare = uses_spare;
+  return true;
 }
 
 // A reader cannot bring the tables to the newest version.
@@ -235,6 +254,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open_file(const std::string& p
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(*database), options.read_only);
   if (auto done = impl->configure(options); !done) return done.error();
   if (auto done = impl->prepare(); !done) return done.error();
+  if (!options.read_only && options.reserve_bytes != 0)
+    impl->reserve = ReserveFile(path + "-reserve", options.reserve_bytes);
   return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(impl)));
 }
 
@@ -249,9 +270,30 @@ Result<void> SqliteStore::commit(const StoreBatch& batch, StoreSync sync) {
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, impl.database.path() + ": no memory to commit a batch"};
   }
-  if (impl.set_sync(sync) && impl.apply(changes)) return {};
-  Error error = impl.database.error();
-  if (impl.database.in_transaction()) static_cast<void>(impl.database.run("ROLLBACK"));
+  const bool uses_reserve = batch.uses_reserve();
+  try {
+    if (!impl.set_sync(sync) || !impl.set_limit(uses_reserve)) return impl.database.error();
+    Result<void> done = impl.commit_once(changes);
+    if (!done && done.error().code == Errc::store_full && uses_reserve && impl.reserve.is_held()) {
+      impl.reserve.release();
+      done = impl.commit_once(changes);
+    }
+    if (!done) return done;
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, impl.database.path() + ": no memory to commit a batch"};
+  }
+  // The next batch that uses the reserve finds the space of the log that this one has used.
+  if (uses_reserve)
+    static_cast<void>(impl.database.run("PRAGMA wal_checkpoint(PASSIVE)"));
+  else
+    impl.reserve.hold();
+  return {};
+}
+
+Result<void> SqliteStore::Impl::commit_once(const Changes& changes) {
+  if (apply(changes)) return {};
+  Error error = database.error();
+  if (database.in_transaction()) static_cast<void>(database.run("ROLLBACK"));
   return error;
 }
 

@@ -47,6 +47,8 @@ void add_options(ErrorRows& rows) {
   add("", {}, "SqliteStore::open: the path is empty; name a file");
   add(std::string(1, '\0'), {}, "SqliteStore::open: the path has a zero byte");
   add("x", {.max_bytes = 65'535}, "SqliteStoreOptions::max_bytes is too small: 0, or at least 65,536");
+  add("x", {.reserve_bytes = (std::uint64_t{1} << 30) + 1},
+      "SqliteStoreOptions::reserve_bytes is out of range: 0 to 1,073,741,824");
   add("x", {.busy_timeout = std::chrono::hours(2)},
       "SqliteStoreOptions::busy_timeout is out of range: 0 to 1 hour");
   add("x", {.vfs = "none"},

@@ -732,7 +732,8 @@ TEST_CASE("a call that takes the place of one that was lost has a key of its own
                          tools.keys.push_back(context.idempotency_key());
                          tools.open.push_back(std::move(done));
                        }});
-  const RestoreOptions options = tools.options(InterruptedTurns::go_on, Durability::each_message);
+  RestoreOptions options = tools.options(InterruptedTurns::go_on, Durability::each_message);
+  options.max_attempts = 10;
   {
     Life life(store, options);
     life.llm.enqueue(silence());

@@ -1,0 +1,231 @@
+// A store that is full takes stops, deletes and what makes it smaller, and then everything.
+#include "support/catch.hpp"
+#include "support/store/life.hpp"
+#include "support/store/store_faults.hpp"
+#include "support/store/store_folder.hpp"
+
+#include <agentcore/agentcore.hpp>
+#include <agentcore/memory_store.hpp>
+#include <agentcore/sqlite_store.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace agentcore;
+using namespace agentcore::test;
+
+namespace {
+
+// Takes no more than some bytes, of which it keeps some for batches that use its reserve.
+class SmallStore final : public Store {
+ public:
+  Result<void> commit(const StoreBatch& batch, StoreSync sync) override {
+    MemoryStore after = records;
+    if (auto done = after.commit(batch, sync); !done) return done;
+    std::size_t bytes = 0;
+    static_cast<void>(
+        after.read({}, {RecordKey::max, RecordKey::max, RecordKey::max},
+                   [&](const RecordKey&, std::string_view body) { return bytes += body.size(), true; }));
+    if (bytes > limit + (batch.uses_reserve() ? reserve : 0) && bytes > used) {
+      ++refused;
+      return Error{Errc::store_full, "the store is full"};
+    }
+    records = after;
+    used = bytes;
+    if (batch.uses_reserve()) ++urgent;
+    return {};
+  }
+  Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) override {
+    return records.read(first, last, visit);
+  }
+
+  MemoryStore records;
+  std::size_t limit = 40'000;
+  std::size_t reserve = 4'000;
+  std::size_t used = 0;
+  std::size_t refused = 0;
+  std::size_t urgent = 0;
+};
+
+std::string many(char letter, std::size_t size = 12'000) {
+  return std::string(size, letter);
+}
+
+void poll(Life& life) {
+  for (int i = 0; i < 10; ++i) life.runtime.poll();
+}
+
+// Agents "a", "b", "c" with a large turn each; what "d" hears does not fit in any more.
+void fill(Life& life, SmallStore& store) {
+  for (const char* id : {"a", "b", "c"}) {
+    life.create(id);
+    REQUIRE(life.find(id).send(many(*id, 6'000)));
+    life.runtime.run_until_idle();
+  }
+  CHECK(store.refused == 0);
+  const Agent d = life.create("d");
+  d.create_child({.id = "child"}).value();
+  poll(life);
+  REQUIRE(d.send(many('d', 6'000)));
+  life.runtime.run_until_idle();
+  REQUIRE(store.refused != 0);
+}
+
+}  // namespace
+
+TEST_CASE("a full store takes a stop while the rest waits", "[persist][failure][full][G14]") {
+  SmallStore store;
+  MemoryStore left;
+  {
+    Life life(store);
+    fill(life, store);
+    const std::size_t refused = store.refused;
+    REQUIRE(life.find("d").stop({.reason = "r"}).took_effect());
+    REQUIRE(life.find("a").pause().took_effect());
+    poll(life);
+    CHECK(store.urgent != 0);
+    CHECK(store.refused == refused);  // the rest waits for its time
+    REQUIRE(life.stops.size() == 1);
+    CHECK(life.stops[0].agent_id == "d");
+    CHECK(faults_of(store).empty());
+    left = store.records;  // what a kill leaves
+  }
+  Life life(left);
+  REQUIRE(life.report);
+  CHECK(life.find("d").state().value() == AgentState::stopped);
+  CHECK(life.find("child").state().value() == AgentState::stopped);
+  CHECK(life.find("a").status().value().paused);
+  CHECK(life.find("b").state().value() == AgentState::idle);
+  CHECK(Life::texts(life.find("b")).size() == 2);
+}
+
+TEST_CASE("a delete or a rewind makes room for what a full store has refused",
+          "[persist][failure][full][G13]") {
+  const bool deletes = GENERATE(true, false);
+  SmallStore store;
+  Life life(store);
+  fill(life, store);
+  if (deletes) {
+    REQUIRE(life.find("a").terminate().took_effect());
+  } else {
+    REQUIRE(rewind(life.find("a"), 1));
+  }
+  poll(life);
+  CHECK(faults_of(store).empty());
+  CHECK(store.used < 30'000);
+  CHECK(life.stops.size() == (deletes ? 1U : 0U));
+  {
+    MemoryStore killed = store.records;
+    Life next(killed);
+    REQUIRE(next.report);
+    CHECK(next.tree->find("a").has_value() != deletes);
+    if (!deletes) CHECK(Life::texts(next.find("a")).empty());
+  }
+  CHECK(life.tree->flush());
+  CHECK(faults_of(store).empty());
+  MemoryStore killed = store.records;
+  Life next(killed);
+  CHECK(Life::texts(next.find("d")).size() == 2);
+}
+
+TEST_CASE("the end of a tree stores its stops although the store is full", "[persist][failure][full][G14]") {
+  SmallStore store;
+  {
+    Life life(store);
+    fill(life, store);
+    REQUIRE(life.tree->stop_all().took_effect());
+  }
+  Life life(store.records);
+  REQUIRE(life.report);
+  CHECK(life.find("b").state().value() == AgentState::stopped);
+  CHECK(life.tree->create({.id = "new"}).error().code == Errc::agent_stopped);
+}
+
+TEST_CASE("what a full store gets is the present state, and no more each time", "[persist][failure][full]") {
+  SmallStore store;
+  Life life(store);
+  fill(life, store);
+  for (int i = 0; i < 3; ++i) {
+    const Agent gone = life.create("gone");
+    REQUIRE(gone.send(many('g', 6'000)));
+    life.runtime.run_until_idle();
+    REQUIRE(gone.terminate().took_effect());
+    life.runtime.run_until_idle();
+  }
+  REQUIRE(life.find("d").terminate().took_effect());
+  life.runtime.run_until_idle();
+  CHECK(life.tree->flush());  // everything fits
+  CHECK(faults_of(store).empty());
+  CHECK(store.used < store.limit);
+}
+
+TEST_CASE("a stop that is resumed while the store is full is not reported, and opens nothing in it",
+          "[persist][failure][full]") {
+  SmallStore store;
+  Life life(store);
+  fill(life, store);
+  REQUIRE(life.find("b").stop().took_effect());
+  poll(life);
+  REQUIRE(life.stops.size() == 1);
+  REQUIRE(life.find("b").resume().took_effect());
+  poll(life);
+  MemoryStore killed = store.records;
+  {
+    Life next(killed);
+    CHECK(next.find("b").state().value() == AgentState::stopped);  // until everything is written
+  }
+  REQUIRE(life.find("a").terminate().took_effect());
+  life.runtime.run_until_idle();
+  REQUIRE(life.tree->flush());
+  Life next(store.records);
+  CHECK(next.find("b").state().value() == AgentState::idle);
+}
+
+TEST_CASE("a file that has reached its limit takes stops and deletes", "[persist][sqlite][full]") {
+  const StoreFolder folder;
+  {
+    auto store = SqliteStore::open(folder.file(), {.max_bytes = 400'000, .reserve_bytes = 64'000}).value();
+    Life life(*store, {.sync = StoreSync::process});
+    std::vector<Agent> agents;
+    for (int i = 0; i < 12; ++i) {
+      agents.push_back(life.create("a" + std::to_string(i)));
+      poll(life);
+      REQUIRE(agents.back().send(many('x', 40'000)));
+      life.runtime.run_until_idle();
+    }
+    REQUIRE_FALSE(life.tree->flush());
+    REQUIRE(agents[0].stop().took_effect());
+    poll(life);
+    CHECK(life.stops.size() == 1);
+    for (int i = 1; i < 12; ++i) REQUIRE(agents[static_cast<std::size_t>(i)].terminate().took_effect());
+    poll(life);
+    CHECK(life.tree->flush());
+  }
+  auto store = SqliteStore::open(folder.file()).value();
+  CHECK(faults_of(*store).empty());
+  Life life(*store);
+  CHECK(life.tree->size() == 1);
+  CHECK(life.find("a0").state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a reserve on a disk is held, given back and held again", "[store][sqlite][full]") {
+  const StoreFolder folder;
+  const std::string file = folder.file() + "-reserve";
+  {
+    auto store = SqliteStore::open(folder.file(), {.reserve_bytes = 300'000}).value();
+    CHECK(std::filesystem::file_size(file) == 300'000);
+    StoreBatch batch;
+    batch.put({.kind = 1}, "x");
+    batch.use_reserve(true);
+    REQUIRE(store->commit(batch, StoreSync::process));
+    CHECK(std::filesystem::file_size(file) == 300'000);  // the disk is not full
+  }
+  auto store = SqliteStore::open(folder.file(), {.reserve_bytes = 0}).value();
+  REQUIRE(store->commit({}, StoreSync::process));
+  CHECK(SqliteStore::open(folder.file() + "2", {.reserve_bytes = std::uint64_t{1} << 31}).error().code ==
+        Errc::invalid_config);
+}
