@@ -20,7 +20,7 @@ export async function startServer({agents = ['scout'], model = {}, token = null,
   const standin = await start(program('agentcore-standin'),
     ['--tokens', tokens, '--rate', rate, '--first-token-ms', firstTokenMs].map(String), /listening on (\S+)/);
   fs.writeFileSync(file('config'), 'agent=' + JSON.stringify(agents) + '\n');
-  const args = ['--base-url', baseUrl ?? standin.match[1], '--model', 'standin', '--config', file('config'), '--host-name', '127.0.0.1', ...options];
+  const args = ['--base-url', baseUrl ?? standin.match[1], '--model', 'standin', '--config', file('config'), '--keep-partial-answers', '--host-name', '127.0.0.1', ...options];
   if (keep) args.push('--store', file('agents.db'), '--receipts', file('receipts'));
   if (token) {
     fs.writeFileSync(file('token'), token + '\n');
