@@ -1,6 +1,8 @@
 // A host whose on_wake takes a lock of its own, while other threads call verbs under that lock.
 #include "support/store/life.hpp"
 
+#include <agentcore/memory_store.hpp>
+
 #include <thread>
 
 using namespace agentcore;
