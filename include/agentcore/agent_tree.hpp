@@ -231,7 +231,8 @@ class AGENTCORE_API AgentTree {
   VerbResult unpause_all();
 
   /// Answers an open question. A question accepts one answer; later answers are refused with the reason (see
-  /// AnswerResult). To an approval, answer() gives the permission, whatever `text` contains.
+  /// AnswerResult). An approval is no question in words: `is_an_approval`, whatever `text` contains;
+  /// approve() or decline() decides it.
   /// @loop_thread
   AnswerResult answer(std::string_view question_id, std::string text);
   /// Approves a tool call, and with `scope`, such calls in the future (see Grant). Other approvals that are

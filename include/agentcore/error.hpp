@@ -98,6 +98,7 @@ enum class Errc : unsigned char {
   question_not_found,  ///< no question with this id was ever asked
   question_closed,     ///< the question was answered, its call was cancelled, or it timed out
   not_an_approval,     ///< approve: the question is not an approval (QuestionKind::approval)
+  is_an_approval,      ///< answer: the question is an approval; approve() or decline() decides
   grant_not_found,     ///< revoke: no grant has this id, or it has ended
 
   // Data from outside.

@@ -24,7 +24,7 @@ AGENTCORE_API std::string_view to_string(QuestionKind kind) noexcept;
 
 /// The end of a question. Each question has exactly one, once.
 enum class QuestionOutcome : unsigned char {
-  answered,   ///< AgentTree::answer() was accepted
+  answered,   ///< AgentTree::answer() was accepted, or for an approval AgentTree::approve()
   declined,   ///< AgentTree::decline() was accepted
   cancelled,  ///< the tool call that asked had to end, or was cancelled
   timed_out   ///< no answer within the time-out
@@ -75,8 +75,8 @@ struct OpenQuestion {
 ///       std::puts(to_string(result.reason).data());
 struct [[nodiscard]] AnswerResult {
   /// The reason if the answer is not accepted: `question_not_found`, `question_closed`, `not_an_approval`,
-  /// `out_of_memory` (it stays open), `runtime_gone`, or the state of an agent that is being stopped or
-  /// deleted: `agent_stopping`, `agent_stopped`, `agent_terminating`. Otherwise Errc::none.
+  /// `is_an_approval`, `out_of_memory` (it stays open), `runtime_gone`, or the state of an agent that is
+  /// being stopped or deleted: `agent_stopping`, `agent_stopped`, `agent_terminating`. Otherwise Errc::none.
   Errc reason = Errc::none;
 
   /// True if the answer was passed to the tool call.

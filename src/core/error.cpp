@@ -71,6 +71,7 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::question_not_found, "question_not_found"},
      {Errc::question_closed, "question_closed"},
      {Errc::not_an_approval, "not_an_approval"},
+     {Errc::is_an_approval, "is_an_approval"},
      {Errc::grant_not_found, "grant_not_found"},
      {Errc::invalid_history, "invalid_history"},
      {Errc::invalid_recording, "invalid_recording"},

@@ -126,6 +126,9 @@ AnswerResult TurnRequests::answer(std::string_view question_id, const Answer& an
   if (tree_.engine->closed()) return {Errc::runtime_gone};
   if (tree_.is_closed()) return {Errc::question_not_found};
   const LoopEntry entry(tree_.lifetime);
+  // A permission is given by approve() alone: a host may pass on what a person has written, e.g. "no".
+  const turn::AskedQuestion* const asked = turns_.questions().find(question_id);
+  if (asked && asked->covers && answer.outcome == QuestionOutcome::answered) return {Errc::is_an_approval};
   return turns_.questions().answer(question_id, answer);
 }
 

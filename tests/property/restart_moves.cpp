@@ -135,8 +135,12 @@ const std::vector<RestartStep> restart_steps{
      [](RestartWorld& w, const Agent&, const RestartMove& m) {
        return told(w.tree().approve(question_of(w, m).id, GrantScope::subtree));
      }},
-    {"answer", [](RestartWorld& w, const Agent&,
-                  const RestartMove& m) { return told(w.tree().answer(question_of(w, m).id, "an answer")); }},
+    {"answer",
+     [](RestartWorld& w, const Agent&, const RestartMove& m) {
+       const OpenQuestion question = question_of(w, m);
+       return told(question.kind == QuestionKind::approval ? w.tree().approve(question.id)
+                                                           : w.tree().answer(question.id, "an answer"));
+     }},
     {"decline", [](RestartWorld& w, const Agent&,
                    const RestartMove& m) { return told(w.tree().decline(question_of(w, m).id, "no")); }},
     {"revoke",

@@ -201,7 +201,7 @@ TEST_CASE("in a race of a cancel and an approval the tool starts or the call was
     VerbResult cancelled;
     team.run([&](int) { cancelled = race.agent.cancel_call("call_0"); },
              [&] {
-               static_cast<void>(race.tree.answer(question, ""));
+               static_cast<void>(race.tree.approve(question));
                race.runtime.poll();
              });
     const bool begun = !race.done.empty();

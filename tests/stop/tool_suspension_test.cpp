@@ -142,7 +142,8 @@ class ToolStory final : public SuspensionStory {
   void reply() {
     if (tree_) {
       const auto open = tree_->questions();
-      static_cast<void>(tree_->answer(open.empty() ? question_ : open.front().id, "because"));
+      const std::string id = open.empty() ? question_ : open.front().id;
+      if (tree_->answer(id, "because").reason == Errc::is_an_approval) static_cast<void>(tree_->approve(id));
     }
     point();
     poll_twice();

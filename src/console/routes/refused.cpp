@@ -29,6 +29,8 @@ std::string sentence_of(Errc code) {
       return "the question is closed";
     case Errc::not_an_approval:
       return "the question is not an approval: answer it";
+    case Errc::is_an_approval:
+      return "the question is an approval: approve or decline it";
     case Errc::parent_stopped:
       return "an ancestor is stopped; resume that one";
     case Errc::stopping:

@@ -121,6 +121,8 @@ std::optional<Response> terminate_task(RouteCall& call) {
                          {"agent", task->agent_id},
                          {"task", task->id},
                          {"client", call.request.client}});
+  // The wording is fixed by requirement I10.
+  call.core.engine->log(LogLevel::info, "Agent execution was cancelled", {{"agent", task->agent_id}});
   return status_response(200, "success", done);
 }
 
@@ -135,12 +137,9 @@ std::optional<Response> interact(RouteCall& call) {
   bool is_approval = false;
   for (const OpenQuestion& question : tree.questions())
     is_approval = is_approval || (question.id == id && question.kind == QuestionKind::approval);
-  if (is_approval && response != "approve" && response != "decline")
-    throw Refused(400, "invalid_request",
-                  "the question is an approval: the response must be approve or decline");
-  const AnswerResult result = !is_approval            ? tree.answer(id, response)
-                              : response == "approve" ? tree.approve(id)
-                                                      : tree.decline(id);
+  const AnswerResult result = is_approval && response == "approve"   ? tree.approve(id)
+                              : is_approval && response == "decline" ? tree.decline(id)
+                                                                     : tree.answer(id, response);
   if (!result) throw Refused(result.reason);
   return status_response(200, "success", "Response accepted");
 }

@@ -370,7 +370,9 @@ TEST_CASE("the open question of a task is answered by its task", "[console][API1
   }
   SECTION("an approval") {
     AskingLife life("pay");
-    CHECK(life.post("/tasks/" + life.task + "/interact", R"({"response":"yes"})").status == 400);
+    const auto refused = life.post("/tasks/" + life.task + "/interact", R"({"response":"yes"})");
+    CHECK(refused.status == 409);
+    CHECK(refused.json()["error"] == "is_an_approval");
     CHECK(life.post("/tasks/" + life.task + "/interact", R"({"response":"approve"})").status == 200);
     CHECK(life.get("/tasks/" + life.task + "/result?wait=ended").json()["success"] == true);
   }

@@ -22,7 +22,7 @@ const Codes codes_without_a_message = {
     "not_held", "stop_pending", "no_lease", "lease_expired", "paused", "not_paused", "call_not_found",
     "call_over", "not_child_agent", "cannot_delete_system_agent", "cannot_stop_user",
     // Of an answer to a question.
-    "question_not_found", "question_closed", "not_an_approval",
+    "question_not_found", "question_closed", "not_an_approval", "is_an_approval",
 #ifdef RACES_WATCHED
     "out_of_memory",  // the sanitizer has its own allocator: no allocation can be made to fail
 #endif

@@ -170,7 +170,8 @@ bool restores(const Records& records) {
     if (const auto turns = turns_of(agent); turns && !turns->empty())
       static_cast<void>(rewind(agent, turns->back().turn));
   for (const OpenQuestion& question : life.tree->questions())
-    static_cast<void>(life.tree->answer(question.id, "this"));
+    static_cast<void>(question.kind == QuestionKind::approval ? life.tree->approve(question.id)
+                                                              : life.tree->answer(question.id, "this"));
   poll(life);
   CHECK(life.tree->flush());
   CHECK(life.tree->stop_all().accepted());

@@ -82,7 +82,8 @@ class Story {
       while (runtime_.poll()) {
       }
       for (const OpenQuestion& question : tree->questions())
-        static_cast<void>(tree->answer(question.id, "yes"));
+        static_cast<void>(question.kind == QuestionKind::approval ? tree->approve(question.id)
+                                                                  : tree->answer(question.id, "yes"));
     }
   }
   bool acted() const noexcept { return acted_; }

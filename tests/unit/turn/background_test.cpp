@@ -370,7 +370,7 @@ TEST_CASE("a background task may need an approval and ends at once if its tool d
   t.ask(t.agent({.background_tasks = 1}));
   t.call({{.id = "x", .name = "quick"}});
   CHECK(t.changes.empty());
-  CHECK(t.tree->answer("q_1", ""));
+  CHECK(t.tree->approve("q_1"));
   t.settle();
   CHECK(joined(t.seen.with("task a")) == "task a quick started task a quick completed");
   CHECK(t.llm->calls() == 2);
@@ -397,7 +397,7 @@ TEST_CASE("an approved background task launches in the registry in which it was 
   t.ask(agent);
   t.call({{.id = "x", .name = "opens"}});
   CHECK(agent.set_tools(registry()));
-  CHECK(t.tree->answer("q_1", ""));
+  CHECK(t.tree->approve("q_1"));
   t.settle();
   CHECK(launched == approved.get());
 }

@@ -81,7 +81,7 @@ TEST_CASE("the host completes a call that waits for its approval and its tool do
   const Agent agent = t.begin({{.id = "x", .name = "risky"}});
   REQUIRE(t.tree->questions().size() == 1);
   CHECK(agent.complete_call("x", ToolResult::done("by hand")).took_effect());
-  CHECK(t.tree->answer("q_1", ""));  // does not help the tool any more
+  CHECK(t.tree->approve("q_1"));  // does not help the tool any more
   t.settle();
   CHECK(t.held.calls.empty());
   CHECK(t.tree->questions().empty());

@@ -200,7 +200,7 @@ TEST_CASE("a deadline ends the wait for an approval", "[turn][deadline][X50][G5]
   }
   SECTION("the loop is late") {
     t.clock.advance(11s);
-    CHECK(t.tree->answer(id, "yes").reason == Errc::question_closed);
+    CHECK(t.tree->approve(id).reason == Errc::question_closed);
     t.settle();
   }
   CHECK(t.held.calls.empty());

@@ -91,7 +91,7 @@ TEST_CASE("an approval for once, and answer(), grant nothing", "[turn][questions
   CHECK(t.tree->grants().empty());
   CHECK(t.runs("a", "{}") == 0);
   t.turn("a", {"{}"});
-  CHECK(t.tree->answer(t.tree->questions().at(0).id, "yes"));
+  CHECK(t.tree->approve(t.tree->questions().at(0).id));
   CHECK(t.tree->grants().empty());
 }
 

@@ -230,7 +230,7 @@ TEST_CASE("a policy that asks has the call approved before it begins", "[turn][t
   CHECK(question.window_id == "notes");
   CHECK(question.tool == "save");
   CHECK(question.text == R"({"a":2,"b":1})");
-  CHECK(p.t.tree->answer(question.id, "yes"));
+  CHECK(p.t.tree->approve(question.id));
   p.t.settle();
   REQUIRE(p.t.held.calls.size() == 1);
   CHECK(p.t.held.calls[0].arguments.dump() == question.text);

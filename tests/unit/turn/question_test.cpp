@@ -187,13 +187,29 @@ TEST_CASE("a call starts after its approval", "[turn][questions][I13][I14]") {
   CHECK(t.seen.count("tool a") == 0);
   REQUIRE(t.tree->tasks().size() == 2);
   CHECK(t.tree->tasks()[1].tool == "danger");
-  CHECK(t.tree->answer("q_1", ""));
+  CHECK(t.tree->approve("q_1"));
   t.settle();
   REQUIRE(t.held.calls.size() == 1);
   CHECK(t.seen.index("closed a q_1 answered") < t.seen.index(R"(tool a x danger {"path":"/"})"));
   t.held.calls[0].done(ToolResult::done("done"));
   t.settle();
   CHECK(t.told() == "done");
+}
+
+TEST_CASE("an answer in words decides no approval, whatever it says", "[turn][questions][I13][I14]") {
+  Asking t;
+  t.ask_approval();
+  for (const char* text : {"no", "yes", "approve", ""}) {
+    CHECK(t.tree->answer("q_1", text).reason == Errc::is_an_approval);
+    t.settle();
+    CHECK(t.tree->questions().size() == 1);
+    CHECK(t.held.calls.empty());
+  }
+  CHECK(t.seen.count("closed") == 0);
+  CHECK(t.tree->approve("q_1"));
+  CHECK(t.tree->answer("q_1", "no").reason == Errc::question_closed);
+  t.settle();
+  CHECK(t.held.calls.size() == 1);
 }
 
 TEST_CASE("a call whose approval is refused does not start", "[turn][questions][I13][I14][G9]") {
@@ -218,7 +234,7 @@ TEST_CASE("a call whose approval times out does not start", "[turn][questions][I
   t.advance(std::chrono::seconds(31));
   CHECK(t.told() == "error: nobody approved the call in time");
   CHECK(t.held.calls.empty());
-  CHECK(t.tree->answer("q_1", "").reason == Errc::question_closed);
+  CHECK(t.tree->approve("q_1").reason == Errc::question_closed);
   t.answer("well");
   CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
 }
@@ -235,7 +251,7 @@ TEST_CASE("a stop during an approval starts no call", "[turn][questions][C14][G9
   Asking t;
   t.ask_approval();
   CHECK(t["a"].stop().took_effect());
-  CHECK(t.tree->answer("q_1", "").reason == Errc::agent_stopping);
+  CHECK(t.tree->approve("q_1").reason == Errc::agent_stopping);
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(t.held.calls.empty());
@@ -251,7 +267,7 @@ TEST_CASE("approvals of one answer are asked in parallel if its calls may run in
   t.ask(t.agent({.parallel_tools = 2}));
   t.call({{.id = "x", .name = "danger"}, {.id = "y", .name = "danger"}, {.id = "z", .name = "danger"}});
   CHECK(t.tree->questions().size() == 2);
-  CHECK(t.tree->answer("q_2", ""));
+  CHECK(t.tree->approve("q_2"));
   t.settle();
   REQUIRE(t.held.calls.size() == 1);
   CHECK(t.held.calls[0].context.call_id() == "y");
@@ -269,8 +285,9 @@ TEST_CASE("an observer of a question answers it at once", "[turn][questions][I13
       const Subscription answers = t.tree->on_event([&](const Event& event) {
         const auto* asked = event.get<QuestionAsked>();
         if (!asked) return;
-        answered = decline ? t.tree->decline(asked->question.id) : t.tree->answer(asked->question.id, "42");
-        again = t.tree->answer(asked->question.id, "43");
+        const std::string& id = asked->question.id;
+        answered = decline ? t.tree->decline(id) : approval ? t.tree->approve(id) : t.tree->answer(id, "42");
+        again = t.tree->answer(id, "43");
       });
       t.ask(t.agent());
       t.call({{.id = "x", .name = approval ? "danger" : "ask_human", .arguments = R"({"question":"Why?"})"}});
@@ -327,7 +344,7 @@ TEST_CASE("an observer of an approval may stop the agent and the call does not s
   const Subscription stops = t.tree->on_event([&](const Event& event) {
     if (event.get<QuestionClosed>()) CHECK(event.agent().stop().took_effect());
   });
-  CHECK(t.tree->answer("q_1", "").reason == Errc::agent_stopping);
+  CHECK(t.tree->approve("q_1").reason == Errc::agent_stopping);
   t.settle();
   CHECK(t.held.calls.empty());
   CHECK(t.state("a") == AgentState::stopped);
