@@ -64,7 +64,8 @@ struct TurnResult {
   /// Why the model ended its last answer.
   FinishReason finish_reason = FinishReason::unknown;
   /// Why the turn did not complete. If it failed: the code and what is known of the failure. If it was
-  /// aborted, interrupted or stopped: the code is Errc::none, and the message says why.
+  /// aborted, interrupted or stopped: the code is Errc::none, and the message says why:
+  /// the reason of the abort or interrupt, if it has one, else a fixed text.
   ChatError error = {};
   /// The tool calls of the turn, in the order in which the model asked for them.
   std::vector<ToolCallRecord> calls = {};

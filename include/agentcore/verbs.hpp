@@ -167,7 +167,8 @@ struct InterruptOptions {
   /// no effect. If its turn has ended, nothing happens (`turn_over`). `scope` has no effect. No id: the turn
   /// in progress.
   MessageId message = {};
-  /// For the log and the StateChanged of the agents whose turns end (StopOrigin).
+  /// For the log, the StateChanged of the agents whose turns end (StopOrigin), and the error of the results
+  /// of these turns (TurnResult::error).
   std::string reason = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;

@@ -231,6 +231,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (environment_.hub.closed()) return;
   core::Node& node = turn.node();
   TurnData& data = turn.data();
+  records_.withdraw(turn);
   mark_question(turn, interruption_by(outcome));
   // Before the cut: deliveries during the cut find the turn over.
   std::unique_ptr<ActiveTurn> owned = std::exchange(data.turn, nullptr);
@@ -258,9 +259,11 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   result.error = {};
   result.error.code = code;
   if (outcome != TurnOutcome::failed) result.error.message = std::move(ended->stop_reason);
+  if (outcome == TurnOutcome::interrupted || outcome == TurnOutcome::aborted)
+    set_message(result.error, environment_.end_origins.find(node).reason());
   if (result.error.message.empty()) set_message(result.error, reason_of(outcome, why));
-  // The wording is fixed by requirement I5.
-  if (outcome == TurnOutcome::stopped || outcome == TurnOutcome::interrupted)
+  // The wording is fixed by requirement I10. An interrupt has a record of its own.
+  if (outcome == TurnOutcome::stopped)
     environment_.log(LogLevel::info, "Agent execution was cancelled",
                      {{"agent", environment_.name_of(node)}});
   if (ended->summary)

@@ -350,11 +350,13 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
 }
 
 // A verb has ended the turn of the handler.
-std::shared_ptr<const TurnResult> TurnRunner::ended_result(core::Node& node, std::uint32_t epoch) noexcept {
+std::shared_ptr<const TurnResult> TurnRunner::ended_result(core::Node& node,
+                                                           std::uint32_t epoch) const noexcept {
   const bool is_open = core::look(node, node.load().generation()).open();
   if (is_open && core::is_interrupted(node)) turn::write_interrupted(node, epoch);
+  const StopOrigin origin = is_open ? environment_.end_origins.find(node) : StopOrigin();
   return handler_result(is_open ? TurnOutcome::interrupted : TurnOutcome::stopped, Errc::none,
-                        "Task terminated by user");
+                        origin.reason().empty() ? "Task terminated by user" : origin.reason());
 }
 
 std::shared_ptr<const TurnResult> TurnRunner::call_handler(core::Node& node, const Message& message) {

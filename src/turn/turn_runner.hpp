@@ -90,7 +90,7 @@ class TurnRunner {
   Next check_budget(Turn turn);
   bool emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to);
   void run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch);
-  static std::shared_ptr<const TurnResult> ended_result(core::Node& node, std::uint32_t epoch) noexcept;
+  std::shared_ptr<const TurnResult> ended_result(core::Node& node, std::uint32_t epoch) const noexcept;
   std::shared_ptr<const TurnResult> call_handler(core::Node& node, const Message& message);
 
   Environment& environment_;

@@ -1,6 +1,7 @@
 // Interrupt: the current turn ends in whatever phase it is, and the agent goes on.
 #include "support/drive/tool_turn.hpp"
 
+#include <algorithm>
 #include <thread>
 
 using namespace agentcore;
@@ -38,9 +39,57 @@ TEST_CASE("an interrupt ends a model call and leaves the agent idle", "[tree][in
     CHECK(written(agent.conversation().value()) == "user:one!interrupted, user:two, assistant:");
     CHECK(t.seen.index("ended a 1 interrupted") < t.seen.index("started a 2"));
     CHECK(t.seen.count("a waiting_llm>idle") == 1);
-    CHECK(t.logged("info a turn was interrupted agent=a reason=enough"));
-    CHECK(t.logged("info Agent execution was cancelled"));
+    CHECK(std::count(t.log.begin(), t.log.end(), "info a turn was interrupted agent=a reason=enough") == 1);
+    CHECK_FALSE(t.logged("Agent execution was cancelled"));  // I10's record is one of stops
   }
+}
+
+TEST_CASE("the result of an interrupted or aborted turn says why, if the verb does",
+          "[tree][interrupt][abort][I5]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  const std::string how = GENERATE("interrupt", "subtree", "abort");
+  const bool has_reason = GENERATE(true, false);
+  const std::string reason = has_reason ? "Esc" : "";
+  if (how == "interrupt") CHECK(agent.interrupt({.reason = reason}).took_effect());
+  if (how == "subtree")
+    CHECK(agent.interrupt({.scope = InterruptScope::subtree, .reason = reason}).took_effect());
+  if (how == "abort") CHECK(agent.abort({.reason = reason}).took_effect());
+  t.settle();
+  REQUIRE(t.result);
+  const char* const otherwise = how == "abort" ? "the call was aborted" : "Task terminated by user";
+  CHECK(t.error.message == (has_reason ? "Esc" : otherwise));
+  CHECK(t.error.code == Errc::none);
+  CHECK_FALSE(t.logged("Agent execution was cancelled"));
+  CHECK(t.history().find("Esc") == std::string::npos);  // the model is not told (G11)
+}
+
+TEST_CASE("the result of an interrupted handler says why", "[tree][interrupt][I5]") {
+  TreeFixture t;
+  std::shared_ptr<const TurnResult> result;
+  const auto ends = t.tree->on<TurnEnded>([&](const TurnEnded& ended) { result = ended.result; });
+  const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message&) {
+                               CHECK(self.interrupt({.reason = "Esc"}).took_effect());
+                             }});
+  CHECK(agent.send("go"));
+  t.settle();
+  REQUIRE(result);
+  CHECK(result->error.message == "Esc");
+}
+
+TEST_CASE("no log record names its agent twice", "[tree][interrupt][abort][A15]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  CHECK(agent.abort().took_effect());
+  t.settle();
+  t.ask(agent);
+  CHECK(agent.interrupt().took_effect());
+  t.settle();
+  CHECK(t.logged("info a turn was interrupted agent=a"));
+  for (const std::string& line : t.log)
+    CHECK((line.find("agent=") == std::string::npos || line.find("agentId=") == std::string::npos));
 }
 
 TEST_CASE("an interrupt ends tool calls and the model reads what became of them",
