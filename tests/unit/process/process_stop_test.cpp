@@ -40,6 +40,19 @@ TEST_CASE("a stop sends SIGTERM and the output after it is kept", "[tools][G5]")
   CHECK(no_children());
 }
 
+TEST_CASE("a program that exits with 0 after a stop has not succeeded", "[tools][G5][G9]") {
+  Fifo fifo;
+  ToolFixture fixture(loop_test::with(EACH_BACKEND()));
+  auto call = fixture.start(program(
+      script("trap 'echo half; exit 0' TERM; echo ready >\"$F\"; sleep 1000 & wait", &fifo), EACH_WATCH()));
+  CHECK(fifo.line() == "ready");
+  call.stop.request_stop();
+  const ToolResult& result = fixture.result_of(call);
+  CHECK_FALSE(result.success);
+  CHECK(result.message == "told to end, the program exited with code 0\nstandard output:\nhalf\n");
+  CHECK(result.data == R"({"exit_code":0})");
+}
+
 TEST_CASE("a stop from another thread reaches the program while the loop is busy", "[tools][G1][G5]") {
   Fifo fifo;
   ToolFixture fixture;

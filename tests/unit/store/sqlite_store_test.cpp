@@ -56,6 +56,24 @@ TEST_CASE("records are there when the file is opened again", "[store][sqlite]") 
   CHECK(records_of(*opened(folder.file())).at({1, 2, 3}) == "kept");
 }
 
+TEST_CASE("of several changes of a record in a large batch the last one counts", "[store][sqlite]") {
+  const StoreFolder folder;
+  constexpr std::uint64_t records = 40;  // so many that no sort leaves them in their order by chance
+  StoreBatch batch;
+  for (const std::string round : {"first", "second", "last"})
+    for (std::uint64_t i = records; i-- > 0;) batch.put({1, i * 7 % records, 0}, round + std::to_string(i));
+  batch.erase({1, 3, 0}, {1, 5, 0});
+  batch.put({1, 4, 0}, "again");
+  opened(folder.file())->commit(batch, StoreSync::process).value();
+  const auto found = records_of(*opened(folder.file()));
+  CHECK(found.size() == records - 2);
+  for (std::uint64_t i = 0; i < records; ++i) {
+    const std::uint64_t owner = i * 7 % records;
+    if (owner == 4) CHECK(found.at({1, owner, 0}) == "again");
+    if (owner < 3 || owner > 5) CHECK(found.at({1, owner, 0}) == "last" + std::to_string(i));
+  }
+}
+
 TEST_CASE("only the owner may read the files of a store", "[store][sqlite]") {
   const StoreFolder folder;
   const auto store = opened(folder.file());

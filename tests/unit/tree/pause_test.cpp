@@ -337,7 +337,7 @@ TEST_CASE("questions stand still in a pause", "[tree][pause][questions]") {
     CHECK(agent.pause().took_effect());
     t.settle();
     CHECK(t.seen.count("at-rest a") == 1);
-    CHECK(t.tree->answer("q_1", "yes"));
+    CHECK(t.tree->approve("q_1"));
     t.settle();
     CHECK(t.held.calls.empty());
     CHECK(agent.unpause().took_effect());
@@ -353,7 +353,7 @@ TEST_CASE("questions stand still in a pause", "[tree][pause][questions]") {
     CHECK(agent.unpause().took_effect());
     t.settle();
     CHECK(t.tree->questions().size() == 1);
-    CHECK(t.tree->answer("q_1", "yes"));
+    CHECK(t.tree->approve("q_1"));
     t.settle();
     t.held.calls[0].done(ToolResult::done("x"));
   }
@@ -430,6 +430,39 @@ TEST_CASE("a pause that settles calls its callback once", "[tree][pause]") {
   CHECK(rests == 1);
   CHECK(t.logged(all ? "all agents are paused" : "an agent is paused"));
   CHECK(t.logged(all ? "all agents are unpaused" : "an agent is unpaused"));
+}
+
+TEST_CASE("a pause calls its own callback, and never that of an earlier pause", "[tree][pause]") {
+  ToolTurn t;
+  std::vector<std::string> rests;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  const bool all = GENERATE(true, false);
+  const bool polls = GENERATE(true, false);  // between the verbs
+  const auto pause = [&](const std::string& name) {
+    PauseOptions options;
+    if (!name.empty()) options.on_rest = [&rests, name] { rests.push_back(name); };
+    CHECK((all ? t.tree->pause_all(options) : agent.pause(options)).took_effect());
+    if (polls) t.settle();
+  };
+  const auto unpause = [&] {
+    CHECK((all ? t.tree->unpause_all() : agent.unpause()).took_effect());
+    if (polls) t.settle();
+  };
+  pause("first");
+  unpause();
+  SECTION("the next one has a callback") {
+    pause("second");
+    t.answer("words");
+    t.settle();
+    CHECK(rests == std::vector<std::string>{"second"});
+  }
+  SECTION("the next one has none") {
+    pause("");
+    t.answer("words");
+    t.settle();
+    CHECK(rests.empty());
+  }
 }
 
 TEST_CASE("a background task runs on in a pause and no new one begins", "[tree][pause][background]") {

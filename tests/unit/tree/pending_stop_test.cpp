@@ -418,6 +418,58 @@ TEST_CASE("a stop after the step of a turn that a pause withholds from its next 
   CHECK(agent.state().value() == AgentState::stopped);
 }
 
+TEST_CASE("a stop after the turn waits for a turn that a pause holds between two steps",
+          "[tree][stop][later][pause]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  t.call({{.name = "held"}});
+  CHECK(agent.pause().took_effect());
+  t.held.calls[0].done(ToolResult::done("x"));
+  t.settle();
+  CHECK(t.seen.count("at-rest a") == 1);
+  CHECK(t.llm->calls() == 1);
+  const bool unpaused_first = GENERATE(false, true);
+  if (unpaused_first) CHECK(agent.unpause().took_effect());
+  CHECK(agent.stop({.when = after_turn}).took_effect());
+  t.settle();
+  if (!unpaused_first) {
+    CHECK(agent.state().value() == AgentState::processing);  // between the steps is not after the turn
+    CHECK(pending(agent) == after_turn);
+    CHECK_FALSE(t.result);
+    CHECK(agent.unpause().took_effect());
+    t.settle();
+  }
+  CHECK(t.llm->calls() == 2);  // its steps go on
+  t.answer("words");
+  CHECK(t.result->outcome == TurnOutcome::completed);
+  CHECK(agent.state().value() == AgentState::stopped);
+}
+
+TEST_CASE("of several deferred stops the newest says why", "[tree][stop][later]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  std::vector<std::string> reasons, told;
+  const auto watch = t.tree->on<StateChanged>([&](const StateChanged& change) {
+    if (change.to == AgentState::stopping) reasons.emplace_back(change.origin.reason());
+  });
+  const auto stop = [&](const std::string& reason, StopWhen when) {
+    StopOptions options{.reason = reason, .when = when};
+    options.on_settled = [&told, reason](const StopReport&) { told.push_back(reason); };
+    CHECK(agent.stop(std::move(options)).took_effect());
+  };
+  t.ask(agent);
+  const bool polls = GENERATE(false, true);
+  stop("first", after_turn);
+  if (polls) t.settle();
+  stop("second", after_step);
+  t.settle();
+  t.answer("words");
+  CHECK(agent.state().value() == AgentState::stopped);
+  CHECK(reasons == std::vector<std::string>{"second"});
+  CHECK(told.size() == 2);
+}
+
 TEST_CASE("a pending stop takes effect when a turn that waits for an approval is ended",
           "[tree][stop][later][interrupt][rewind]") {
   const bool rewinds = GENERATE(true, false);

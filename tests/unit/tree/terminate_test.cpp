@@ -260,6 +260,29 @@ TEST_CASE("a closed or released or moved-from scope does nothing more", "[tree][
   CHECK((a.exists() && b.exists() && !c.exists() && d.exists()));
 }
 
+TEST_CASE("a moved scope has the policy of the other one", "[tree][scope]") {
+  TreeFixture t;
+  const bool deletes = GENERATE(true, false);
+  const ScopePolicy mine = deletes ? ScopePolicy::terminate : ScopePolicy::stop;
+  const ScopePolicy other = deletes ? ScopePolicy::stop : ScopePolicy::terminate;
+  const AgentState ended = deletes ? AgentState::terminating : AgentState::stopping;
+  const AgentState ended_by_other = deletes ? AgentState::stopping : AgentState::terminating;
+  TerminateScope from{*t.tree, mine};
+  CHECK(from.create({.id = "a"}).has_value());
+  { const TerminateScope made{std::move(from)}; }
+  CHECK(t.state("a") == ended);
+  TerminateScope source{*t.tree, mine};
+  CHECK(source.create({.id = "b"}).has_value());
+  {
+    TerminateScope target{*t.tree, other};
+    CHECK(target.create({.id = "c"}).has_value());
+    target = std::move(source);
+    CHECK(t.state("c") == ended_by_other);  // by the policy that it had
+    CHECK(t.state("b") == AgentState::idle);
+  }
+  CHECK(t.state("b") == ended);
+}
+
 TEST_CASE("a long-lived scope forgets deleted agents", "[tree][scope][G13]") {
   TreeFixture t;
   TerminateScope scope(*t.tree);

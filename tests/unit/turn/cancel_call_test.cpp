@@ -162,7 +162,7 @@ TEST_CASE("a pending approval is closed when its call is cancelled", "[turn][can
   t.settle();
   CHECK(t.tree->questions().empty());
   CHECK(t.seen.count("closed a q_1 cancelled") == 1);
-  CHECK(t.tree->answer("q_1", "").reason == Errc::question_closed);
+  CHECK(t.tree->approve("q_1").reason == Errc::question_closed);
   CHECK(t.held.calls.empty());
   CHECK(t.history() ==
         "user:question, assistant:[risky x], tool:x=error: a person cancelled the call before it began");
@@ -176,7 +176,7 @@ TEST_CASE("an approval that comes after the cancel starts nothing", "[turn][canc
     CancelCall t;
     const Agent agent = t.begin({"risky"});
     CHECK(agent.cancel_call("x").took_effect());
-    static_cast<void>(approve ? t.tree->answer("q_1", "") : t.tree->decline("q_1", "no"));
+    static_cast<void>(approve ? t.tree->approve("q_1") : t.tree->decline("q_1", "no"));
     t.settle();
     CHECK(t.held.calls.empty());
     CHECK(t.seen.count("refused a x") == 1);
@@ -274,6 +274,26 @@ TEST_CASE("the time-out of a cancelled call changes nothing", "[turn][cancel_cal
   t.advance(std::chrono::seconds(31));
   CHECK(t.seen.with("tool-end") == std::vector<std::string>{"tool-end a x interrupted failed"});
   CHECK(t.history().find("timed out") == std::string::npos);
+}
+
+TEST_CASE("a cancel after an interrupt that the loop has not read has no effect",
+          "[turn][cancel_call][interrupt][G10][G12]") {
+  CancelCall t;
+  const Agent agent = t.begin({"held"});
+  const bool by_host = GENERATE(false, true);
+  CHECK(agent.interrupt({.reason = "Esc"}).took_effect());
+  const VerbResult result = by_host ? agent.complete_call("x", ToolResult::done("by hand"))
+                                    : agent.cancel_call("x", {.reason = "late"});
+  CHECK(result.status == VerbStatus::no_effect);
+  CHECK(result.reason == Errc::call_over);
+  t.settle();
+  CHECK(t.seen.with("tool-end a x") == std::vector<std::string>{"tool-end a x interrupted failed"});
+  CHECK(t.result->outcome == TurnOutcome::interrupted);
+  CHECK(t.result->error.message == "Esc");
+  CHECK(t.record(0).outcome == ToolOutcome::interrupted);
+  CHECK_FALSE(t.record(0).by_host);
+  CHECK(t.record(0).message.starts_with("interrupted: it had begun"));
+  CHECK(t.logs("a tool call was cancelled") == 0);
 }
 
 TEST_CASE("a cancel after a stop or a delete has no effect", "[turn][cancel_call][G1][G12]") {
