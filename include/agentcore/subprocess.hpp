@@ -70,6 +70,12 @@ struct SubprocessOptions {
 /// the program. If SIGKILL does not end a program at once (it runs as another user, or in a system call that
 /// does not return), the destructor waits at most one second for each such program.
 ///
+/// Not covered is the death of the host itself: after a SIGKILL, a crash or a loss of power of the host
+/// process, nothing ends the program and its process group; they run on until they end by themselves. A host
+/// that is restarted may then run a second copy beside the first: that of a call with ToolReplay::safe that
+/// is made again. A program that must not outlive its host has to notice that by itself, e.g. at the end of
+/// its standard input, or be started by a supervisor of the host (systemd, a container).
+///
 /// Environment. The program has the default signal handlers and an empty signal mask. It inherits no
 /// descriptor of the host except its standard input, output and error (requires glibc 2.34). If the system
 /// has no pidfd_open (Linux 5.3), the end of the program is noticed up to 50 ms late. The tool uses no thread

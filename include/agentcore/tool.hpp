@@ -44,15 +44,22 @@ enum class ToolReplay : unsigned char {
   /// No. The beginning of the call is written to the store first, and its turn waits for that; a stop or an
   /// interrupt ends the wait. So after a restart, a call whose beginning is not in the store has not begun.
   never,
-  safe  ///< yes: the call does not wait for the store
+  /// Yes: the call does not wait for the store. The first call may still be at work when it is made again: a
+  /// program outlives a host that was killed (make_subprocess_tool()), and so does what a service has begun.
+  /// So
+  /// a tool is safe only if two calls with the same arguments, at the same time, do no harm. If such a call,
+  /// or
+  /// its turn, ends before it is made again, it is `interrupted`: it may have begun before the restart.
+  safe
 };
 /// The name of the enumerator.
 AGENTCORE_API std::string_view to_string(ToolReplay replay) noexcept;
 
 /// How a tool call ended (G9).
 enum class ToolOutcome : unsigned char {
-  /// The turn ended, or the call was cancelled, before the call began, or the call was rejected: it had no
-  /// effect.
+  /// The call ended, however that came, before it began, or it was rejected: it had no effect. A call begins
+  /// when its function does: ToolStarted means that it was handed over to the tool, which may begin later
+  /// (make_blocking_tool(), make_agent_tool()).
   not_started,
   completed,  ///< the tool, or the host in its place, delivered a result, with success or not
   /// The turn ended, the call was cancelled, or it timed out, after the call began: its effect is unknown.
@@ -124,8 +131,9 @@ struct ToolSpec {
   /// True: a person has to approve each call before it begins (QuestionKind::approval), unless a Grant
   /// covers it.
   bool needs_approval = false;
-  /// The time-out of one call, without the wait for an approval. Not negative. Not set:
-  /// TreeOptions::tool_timeout.
+  /// The time-out of one call, from its begin: without the wait for an approval, and for a thread of the
+  /// executor. Not negative. Not set: TreeOptions::tool_timeout. A result that came in time counts, also if
+  /// the loop is late and takes it afterwards.
   std::optional<Duration> timeout = {};
 };
 
@@ -160,7 +168,7 @@ class AGENTCORE_API ToolContext {
   /// stops: it must only end a connection or wake a thread.
   StopToken stop() const noexcept;
   /// The time at which the call ends: its time-out, or the deadline of its turn, where that is earlier.
-  /// no_limit: never.
+  /// no_limit: never. The time-out of a call that waits for its executor does not run yet.
   TimePoint deadline() const noexcept;
 
   /// Reports the progress of the call as an event ToolProgress. Ignored if the call has ended.
@@ -246,9 +254,14 @@ struct Tool {
 ///         }));
 AGENTCORE_API Tool make_tool(ToolSpec spec, ToolFunction function);
 
-/// Creates a tool that calls `function` on `executor`. The function should check context.stop() regularly. A
-/// call that is stopped before the executor runs it does not begin. Without ToolSpec::parameters, `arguments`
-/// is always an empty object. Throws std::invalid_argument if `executor` is null or `function` is empty.
+/// Creates a tool that calls `function` on `executor`. The function should check context.stop() regularly.
+///
+/// The call begins when the function does. Until then it waits for the executor, its time-out does not run,
+/// and whatever ends it (a stop, an interrupt, a cancel, the deadline of its turn, the end of the executor)
+/// leaves it `not_started`: then the function never runs. A pause does not keep a call that waits from its
+/// begin. If an executor has not taken a call for 5 seconds, that is logged as a warning, at most once in 5
+/// seconds for a tree. Without ToolSpec::parameters, `arguments` is always an empty object. Throws
+/// std::invalid_argument if `executor` is null or `function` is empty.
 ///
 ///     auto pool = std::make_shared<agentcore::ThreadPool>(2);
 ///     tools->add(agentcore::make_blocking_tool(

@@ -15,9 +15,11 @@
 
 namespace agentcore {
 
-/// A tool call begins. A call that is refused before it begins has the event ToolRefused instead, and a
-/// background task has TaskChanged. If Agent::complete_call() supplies the result before the tool was
-/// started, this event comes directly before ToolEnded, and the tool is not started.
+/// A tool call was handed over to its tool. It begins now, or, with make_blocking_tool() and
+/// make_agent_tool(), later: if it ends before, its ToolEnded says `not_started`. A call that is refused
+/// before it begins has the event ToolRefused instead, and a background task has TaskChanged. If
+/// Agent::complete_call() supplies the result before the tool was started, this event comes directly before
+/// ToolEnded, and the tool is not started.
 struct ToolStarted {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
@@ -54,8 +56,7 @@ struct ToolEnded {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn
   std::string call_id;     ///< the id of the tool call
-  /// `completed` or `interrupted`; `not_started` if a callback for its ToolStarted stopped the agent, or the
-  /// call was cancelled before the tool was started.
+  /// `completed` or `interrupted`; `not_started` if the call ended before it began (ToolStarted).
   ToolOutcome outcome = ToolOutcome::completed;
   /// The result, as it is in the history.
   ToolResult result;
@@ -63,7 +64,7 @@ struct ToolEnded {
   bool by_host = false;
 };
 
-/// A question to a person was asked. Answer it with AgentTree::answer() or AgentTree::decline().
+/// A question to a person was asked. AgentTree::answer(), approve() (an approval) or decline() answers it.
 struct QuestionAsked {
   Agent agent;             ///< the agent
   std::uint64_t turn = 0;  ///< the turn; for a background task: the turn that started it

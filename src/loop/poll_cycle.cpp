@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace agentcore::detail::loop {
 
@@ -63,10 +64,15 @@ void PollCycle::run_controls(PollBudget& budget) {
 }
 
 void PollCycle::run_io(PollBudget& budget) {
-  // Events that the last poll had no time for, or that ended the wait, come first, and suffice for this poll:
-  // asking the system again costs as much as a small chunk of an answer.
-  if (!work_.ready.empty()) return deliver_ready(budget);
-  bool more = descriptors_.poller() != nullptr;
+  // Events that ended the wait suffice for this poll: asking the system again costs as much as a small chunk
+  // of an answer. After those that the last poll had no time for, which may be old, the system is asked: what
+  // has come since counts before a time-out.
+  const bool is_old = std::exchange(is_ready_old_, false);
+  if (!work_.ready.empty()) {
+    deliver_ready(budget);
+    if (!is_old) return;
+  }
+  bool more = descriptors_.poller() != nullptr && work_.ready.empty();
   while (more && !state_.closed && !budget.exhausted()) {
     more = descriptors_.poller()->wait(Duration(0), work_.ready.refill());
     deliver_ready(budget);
@@ -151,6 +157,7 @@ bool PollCycle::gave_turn_to(Source& source, PollBudget& control, PollBudget& bu
 
 bool PollCycle::finish() {
   work_.sources.release_removed();
+  is_ready_old_ = !work_.ready.empty();
   calls_.end_silence();
   state_.in_poll.store(false, std::memory_order_relaxed);
   waker_.end_poll();

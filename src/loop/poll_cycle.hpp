@@ -49,6 +49,7 @@ class PollCycle {
   Waker& waker_;
   std::size_t cursor_ = 0;  // the index of the source that has the next turn
   std::uint32_t steps_ = 0;
+  bool is_ready_old_ = false;  // events were left by the last poll
 };
 
 }  // namespace agentcore::detail::loop

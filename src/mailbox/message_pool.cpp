@@ -36,6 +36,7 @@ void Cell::replace(Message&& message) {
   rest->options = take_options();
   if (rest_) rest->timer = std::move(rest_->timer);
   rest->delegated = is_delegated();
+  if (rest_) rest->call = std::move(rest_->call);
   text_ = std::move(message.text);
   rest->message = std::move(message);
   rest_ = std::move(rest);

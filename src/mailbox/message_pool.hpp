@@ -1,6 +1,7 @@
 // MessagePool: cells for messages, taken on any thread, returned by the loop.
 #pragma once
 
+#include "core/call_begin.hpp"
 #include "core/node.hpp"
 #include "core/slab.hpp"
 
@@ -50,7 +51,13 @@ class alignas(64) Cell {
   bool is_urgent() const noexcept { return rest_ && rest_->message.priority == MessagePriority::urgent; }
   // Sent by a running tool call of an ancestor: the turn is a part of that call. Such a message has options.
   bool is_delegated() const noexcept { return rest_ && rest_->delegated; }
-  void set_delegated() noexcept { rest_->delegated = true; }
+  // `call` begins with the turn.
+  void delegate(std::shared_ptr<core::CallBegin> call) noexcept {
+    rest_->delegated = true;
+    rest_->call = std::move(call);
+  }
+  // The call that the turn is a part of begins. False: it has ended before. True if there is none.
+  bool begin_call() noexcept { return !rest_ || !rest_->call || rest_->call->begin(); }
   bool has_callbacks() const noexcept { return rest_ && rest_->options && *rest_->options; }
   // SendOptions::deadline, before take_options().
   std::optional<TimePoint> deadline() const noexcept {
@@ -71,6 +78,7 @@ class alignas(64) Cell {
     std::unique_ptr<SendOptions> options;
     Timer timer;  // of the deadline
     bool delegated = false;
+    std::shared_ptr<core::CallBegin> call;
   };
 
   std::string text_;

@@ -4,12 +4,16 @@
 #include "net/transfer_callbacks.hpp"
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace agentcore::detail::net {
 
 namespace {
+
+// Of at least 16 KiB each, if the socket holds so much.
+constexpr int reads_before_timeout = 256;
 
 // The work of one round: enough to be quick, little enough that stops and other sources are not delayed.
 constexpr int starts_per_round = 8;
@@ -201,14 +205,24 @@ void CurlTransport::release_oldest_ended() {
   pools_.close_unneeded();
 }
 
+// A loop that is late may read a time-out before the data that came in time. So what can be read now is read
+// first, and counts. The limit keeps a stream that never pauses from going on.
 void CurlTransport::on_timer(std::uint64_t id) {
-  const auto found = open_.find(id);
-  if (is_closed() || found == open_.end()) return;
-  Transfer& transfer = *found->second;
-  transfer.timer().fired();
-  if (transfer.handle()->is_cut()) return;  // the handle is in the queue
-  if (!transfer.timer().is_due()) return transfer.timer().arm();
-  end(transfer, transfer.end_by_deadline());
+  std::int64_t before = -1;
+  for (int reads = 0;; ++reads) {
+    const auto found = open_.find(id);
+    if (is_closed() || found == open_.end()) return;
+    Transfer& transfer = *found->second;
+    if (reads == 0) transfer.timer().fired();  // data that is read may have started it again
+    if (transfer.handle()->is_cut()) return;   // the handle is in the queue
+    if (!transfer.timer().is_due()) return transfer.timer().arm();
+    const std::optional<Reading> reading = reading_of(transfer);
+    const bool is_final = transfer.timer().deadlines().code() == Errc::deadline_exceeded;
+    if (is_final || !reading || reading->bytes == before || reads == reads_before_timeout)
+      return end(transfer, transfer.end_by_deadline());
+    before = reading->bytes;
+    act(pools_.of(reading->descriptor), reading->descriptor, CURL_CSELECT_IN);
+  }
 }
 
 void CurlTransport::close() {

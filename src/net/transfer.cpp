@@ -205,4 +205,13 @@ curl_socket_t Transfer::open_socket(const curl_sockaddr& address) {
   return descriptor;
 }
 
+std::optional<Reading> reading_of(Transfer& transfer) noexcept {
+  if (transfer.easy() == nullptr || transfer.timer().deadlines().is_connecting()) return std::nullopt;
+  const curl_socket_t descriptor = socket_of(transfer.easy());
+  if (descriptor == CURL_SOCKET_BAD) return std::nullopt;
+  curl_off_t bytes = 0;
+  curl_easy_getinfo(transfer.easy(), CURLINFO_SIZE_DOWNLOAD_T, &bytes);
+  return Reading{descriptor, static_cast<std::int64_t>(bytes)};
+}
+
 }  // namespace agentcore::detail::net

@@ -126,4 +126,12 @@ class Transfer {
   bool expects_reuse_ = false;  // counted in the pool as the next user of an idle connection
 };
 
+// The socket of the transfer's connection, and the number of body bytes that libcurl has read from it.
+struct Reading {
+  curl_socket_t descriptor;
+  std::int64_t bytes;
+};
+// Nothing before the request is sent.
+std::optional<Reading> reading_of(Transfer& transfer) noexcept;
+
 }  // namespace agentcore::detail::net

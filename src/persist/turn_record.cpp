@@ -21,13 +21,14 @@ enum CallFlag : unsigned {
   ends_turn = 4,
   unreadable = 8,
   may_begin = 16,
-  all = 31
+  begun_before = 32,
+  all = 63
 };
 
 unsigned number_of(const StoredCall& call) noexcept {
   const unsigned flags = (call.success ? success : 0U) | (call.by_host ? by_host : 0U) |
                          (call.ends_turn ? ends_turn : 0U) | (call.readable ? 0U : unreadable) |
-                         (call.may_begin ? may_begin : 0U);
+                         (call.may_begin ? may_begin : 0U) | (call.begun_before ? begun_before : 0U);
   return static_cast<unsigned>(call.state) | static_cast<unsigned>(call.outcome) << outcome_shift |
          flags << flags_shift;
 }
@@ -47,7 +48,8 @@ StoredCall read_call(const json& value) {
           .by_host = (flags & by_host) != 0,
           .ends_turn = (flags & ends_turn) != 0,
           .readable = (flags & unreadable) == 0,
-          .may_begin = (flags & may_begin) != 0};
+          .may_begin = (flags & may_begin) != 0,
+          .begun_before = (flags & begun_before) != 0};
 }
 
 std::string usage_json(const Usage& usage) {

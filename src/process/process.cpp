@@ -84,6 +84,10 @@ void Process::on_io(int descriptor, loop::IoEvents) {
   read_some(stream, all_.buffer().size());
 }
 
+void Process::look() {
+  if (const auto status = group_.try_reap()) all_.on_end(*this, *status);
+}
+
 // If the program has ended, destroys `this`.
 void Process::check_end() {
   if (const auto status = group_.try_reap()) return all_.on_end(*this, *status);

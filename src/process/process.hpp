@@ -72,6 +72,8 @@ class Process final : private loop::IoHandler {
   [[nodiscard]] std::string run(platform::Spawned spawned, std::string input, StopToken stop);
   void begin_grace();
   void kill() noexcept { group_.kill(); }
+  // Reports the end of the program, if it has ended; then `this` is destroyed.
+  void look();
 
   std::uint64_t id() const noexcept { return id_; }
   // Reports the end and destroys `process`, which must have been removed from all tables.

@@ -63,6 +63,11 @@ void Processes::on_end(Process& process, ExitStatus status) {
   Process::finish(std::move(node.mapped()), status);
 }
 
+void Processes::look(std::uint64_t id) {
+  const auto found = running_.find(id);
+  if (found != running_.end()) found->second->look();
+}
+
 void Processes::close() noexcept {
   for (const auto& [id, process] : running_) process->kill();  // all of them before any wait
   const auto ended = std::exchange(running_, {});

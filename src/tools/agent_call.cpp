@@ -40,6 +40,8 @@ Result<Agent> find_or_create(const ToolContext& context, const AgentSpec& spec) 
 void AgentCall::start(const ToolContext& context, const ToolDone& done, const AgentSpec& child,
                       std::string text) {
   const Child kind = child.id.empty() ? Child::own : Child::named;
+  // The call begins when the child begins its turn. Its time-out runs from now on: it limits the wait, too.
+  ContextAccess::scope(context).begin->hand_over(context.stop());
   // All allocations that may fail come before the child is created.
   const std::shared_ptr<AgentCall> call(new AgentCall(context, done, kind));
   Message message{.text = std::move(text), .sender = context.agent().id()};
@@ -81,6 +83,9 @@ void AgentCall::on_delta(std::string_view text) {
 
 void AgentCall::on_end(const MessageEnd& end) {
   done_(result_of(end, child_));
+  // The deadline of the message is also the time-out of the call, which then ends it.
+  const CallScope& scope = ContextAccess::scope(context_);
+  if (scope.begin->ends_at() <= scope.engine->now()) scope.begin->set_result(TimePoint::max());
   if (kind_ == Child::own) remove(child_);
 }
 

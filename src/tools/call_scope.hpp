@@ -1,6 +1,7 @@
 // CallScope: connects a running tool call with its agent.
 #pragma once
 
+#include "core/call_begin.hpp"
 #include "core/operation_id.hpp"
 #include "loop/engine.hpp"
 
@@ -28,6 +29,10 @@ class CallOwner {
   // deletes.
   virtual SendResult delegate(const CallScope& call, const Agent& to, bool of_call, Message message,
                               SendOptions options) = 0;
+  // The call was handed over, and begins later: its time-out does not run before. Runs in Tool::start.
+  virtual void on_handed_over(const CallScope&) {}
+  // The call begins on another thread about now: its time-out runs until CallBegin::ends_at().
+  virtual void on_begun(const CallScope&) {}
   virtual void on_result(const CallScope& call, ToolResult result) = 0;
   virtual void on_progress(const CallScope& call, std::string text) = 0;
   virtual void on_ask(const CallScope& call, Question question,
@@ -49,13 +54,19 @@ struct CallScope {
   std::uint32_t epoch = 0;  // of the agent, when the turn began
   bool in_turn = true;      // false: a background task, which outlives its turn
   StopToken stop = {};
-  TimePoint deadline = TimePoint::max();
+  TimePoint deadline = TimePoint::max();                        // of the turn
   std::size_t max_result_bytes = static_cast<std::size_t>(-1);  // a longer message is cut later
+  Duration timeout = no_limit;
+  std::shared_ptr<core::CallBegin> begin = std::make_shared<core::CallBegin>();
 };
 
 // Access for the library's own tools.
 struct ContextAccess {
   static const CallScope& scope(const ToolContext& context) noexcept { return *context.scope_; }
+  // Within Tool::start: the call begins with begin(), on another thread. @loop_thread
+  static void hand_over(const ToolContext& context);
+  // False: the call may not begin, and never will. Throws std::bad_alloc; then it has not begun. @threadsafe
+  static bool begin(const ToolContext& context);
 };
 
 // The implementation of ToolDone. A result from within ToolStart is delivered at once; any other in a later

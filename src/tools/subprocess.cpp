@@ -95,10 +95,14 @@ void start_program(std::shared_ptr<const SubprocessOptions> options, detail::pro
   if (engine->closed()) return;
   if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
   const detail::process::ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
-  const std::string error = detail::process::Processes::of(*engine)->start(
+  const std::shared_ptr<detail::process::Processes> all = detail::process::Processes::of(*engine);
+  const std::string error = all->start(
       std::move(command), limits, context.stop(),
       [done, max_bytes](const detail::process::ProcessEnd& end) { done(result_of(end, max_bytes)); });
-  if (!error.empty()) done(ToolResult::failed(detail::core::valid_utf8(error)));
+  if (!error.empty()) return done(ToolResult::failed(detail::core::valid_utf8(error)));
+  ContextAccess::scope(context).begin->set_look([programs = std::weak_ptr(all), id = all->last_id()] {
+    if (const auto running = programs.lock()) running->look(id);
+  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/validate.hpp"
 #include "tools/call_scope.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -57,7 +58,7 @@ StopToken ToolContext::stop() const noexcept {
   return scope_->stop;
 }
 TimePoint ToolContext::deadline() const noexcept {
-  return scope_->deadline;
+  return std::min(scope_->deadline, scope_->begin->ends_at());
 }
 
 void ToolContext::progress(std::string text) const {
@@ -133,9 +134,9 @@ Tool make_blocking_tool(ToolSpec spec, Ref<Executor> executor, ToolFunction func
   return {std::move(spec), [executor = std::move(executor),
                             shared = std::make_shared<const ToolFunction>(std::move(function))](
                                const nlohmann::json& arguments, const ToolContext& context, ToolDone done) {
+            detail::tools::ContextAccess::hand_over(context);
             executor->submit([shared, arguments, context, done = std::move(done)] {
-              // A call that was stopped while it waited in the queue is not begun.
-              if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
+              if (!detail::tools::ContextAccess::begin(context)) return done(ToolResult::failed("cancelled"));
               done(result_of(*shared, arguments, context));
             });
           }};

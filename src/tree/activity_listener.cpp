@@ -35,8 +35,9 @@ void ActivityListener::on_budget_exhausted(Node& node, std::string reason) {
   static_cast<void>(verbs_.stop(node.id(), std::move(options)));
 }
 
-SendResult ActivityListener::on_delegated(core::NodeId to, Message message, SendOptions options) {
-  return mailboxes_.delegate(to, std::move(message), std::move(options));
+SendResult ActivityListener::on_delegated(core::NodeId to, Message message, SendOptions options,
+                                          std::shared_ptr<core::CallBegin> begin) {
+  return mailboxes_.delegate(to, std::move(message), std::move(options), std::move(begin));
 }
 
 }  // namespace agentcore::detail::tree

@@ -31,7 +31,8 @@ class ActivityListener final : public turn::TurnListener {
   void on_waiting(core::Node& node) noexcept override;
   void on_turn_over(core::Node& node) noexcept override;
   void on_budget_exhausted(core::Node& node, std::string reason) override;
-  SendResult on_delegated(core::NodeId to, Message message, SendOptions options) override;
+  SendResult on_delegated(core::NodeId to, Message message, SendOptions options,
+                          std::shared_ptr<core::CallBegin> begin) override;
 
  private:
   TreeShared& tree_;

@@ -77,27 +77,29 @@ std::optional<Errc> Mailboxes::problem_of(const Message& message) const noexcept
 }
 
 SendResult Mailboxes::send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options) {
-  return send_from(Origin::any, id, std::move(message), std::move(options));
+  return send_from(Origin::any, id, std::move(message), std::move(options), nullptr);
 }
 
-SendResult Mailboxes::delegate(core::NodeId id, Message&& message, SendOptions&& options) {
+SendResult Mailboxes::delegate(core::NodeId id, Message&& message, SendOptions&& options,
+                               std::shared_ptr<core::CallBegin> begin) {
   try {
     return send_from(Origin::tool_call, id, std::move(message),
-                     std::make_unique<SendOptions>(std::move(options)));
+                     std::make_unique<SendOptions>(std::move(options)), std::move(begin));
   } catch (const std::bad_alloc&) {
     return SendResult{Errc::out_of_memory};
   }
 }
 
 SendResult Mailboxes::send_from(Origin origin, core::NodeId id, Message&& message,
-                                std::unique_ptr<SendOptions> options) {
+                                std::unique_ptr<SendOptions> options,
+                                std::shared_ptr<core::CallBegin> begin) {
   Node* node = tree_.reach(id);
   if (!node || node->is_root_sentinel()) return SendResult{tree_.missing()};
   if (const std::optional<Errc> problem = problem_of(message)) return SendResult{*problem};
   const std::optional<TimePoint> deadline = options ? options->deadline : std::nullopt;
   try {
     Cell cell(tree_.pool, message, options);
-    if (origin == Origin::tool_call) tree_.pool[cell.number()].set_delegated();
+    if (origin == Origin::tool_call) tree_.pool[cell.number()].delegate(std::move(begin));
     const SendResult sent = push(origin, *node, id, cell);
     if (sent && deadline && *deadline != no_limit) watch_deadline(id, sent.id, *deadline);
     return sent;

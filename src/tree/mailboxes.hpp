@@ -27,8 +27,9 @@ class Mailboxes {
   // @threadsafe
   SendResult send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options = {});
   // send() for a message of a running tool call of an ancestor (mailbox::Cell::is_delegated): a deferred stop
-  // of the ancestors does not refuse it.
-  SendResult delegate(core::NodeId id, Message&& message, SendOptions&& options);
+  // of the ancestors does not refuse it. `begin`: of the call.
+  SendResult delegate(core::NodeId id, Message&& message, SendOptions&& options,
+                      std::shared_ptr<core::CallBegin> begin);
   SteerResult steer(core::NodeId id, Message&& message, const SteerOptions& options);
   // How many messages wait. What a verb has dropped does not count, from its return on.
   std::size_t length(core::NodeId id) const noexcept;
@@ -49,7 +50,7 @@ class Mailboxes {
   enum class Origin : unsigned char { any, tool_call };
 
   SendResult send_from(Origin origin, core::NodeId id, Message&& message,
-                       std::unique_ptr<SendOptions> options);
+                       std::unique_ptr<SendOptions> options, std::shared_ptr<core::CallBegin> begin);
   std::optional<Errc> problem_of(const Message& message) const noexcept;
   SendResult push(Origin origin, core::Node& node, core::NodeId id, Cell& cell);
   SteerResult put_into_turn(core::Node& node, core::NodeId id, Cell& cell, const SteerOptions& options,

@@ -137,12 +137,15 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
     mailbox::put_back(node, tree_.pool, number);
     throw;
   }
-  if (!claimed.is_free() && tree_.pool.begin(cell)) {
+  const bool is_wanted = !claimed.is_free() && !tree_.pool.is_withdrawn(cell) && cell.begin_call();
+  if (is_wanted && tree_.pool.begin(cell)) {
     node.message.store(number, std::memory_order_release);
     return turns_.begin(node, cell.take_message(), id, claimed.epoch(), deadline);
   }
   if (listener) cell.return_options(listener->withdraw());
   node.message.store(0, std::memory_order_relaxed);
+  // The tool call that the message is a part of has ended, and is about to withdraw the message itself.
+  if (!claimed.is_free() && !is_wanted) static_cast<void>(tree_.pool.withdraw(number, id));
   if (!tree_.pool.is_withdrawn(cell)) return mailbox::put_back(node, tree_.pool, number);
   if (!claimed.is_free()) turn::TurnRunner::unclaim(node, claimed.epoch());
   drop(node, number, DropReason::interrupted);
@@ -231,10 +234,11 @@ void Scheduler::report_end_of_turn(const ControlOp& op) {
   if (tree_.is_closed()) return;
   if (op.hold) hub_.emit(*node, [](Agent agent) { return QueueHeld{std::move(agent), true}; });
   if (tree_.is_closed()) return;
-  // Requirement A15 fixes the Chinese words, a translation of the English ones, and the key `agentId`.
+  // Requirement A15 fixes the Chinese words, a translation of the English ones, and the key `agentId`, which
+  // stands for the key `agent` of all other records.
   tree_.engine->log(LogLevel::info,
                     aborts ? "a model call was aborted (LLM 调用已中断)" : "a turn was interrupted",
-                    {{"agent", op.agent_name}, {"reason", op.origin.reason()}, {"agentId", op.agent_name}});
+                    {{aborts ? "agentId" : "agent", op.agent_name}, {"reason", op.origin.reason()}});
   turns_.ends().report(*node);
 }
 

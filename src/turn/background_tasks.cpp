@@ -154,12 +154,14 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
   Operations& operations = environment_.operations;
   const std::uint64_t turn = operations[id].turn;
   if (!core::look(node, node.load().generation()).open()) cancel(id);
+  if (!operations.find(id)) return;
   const bool in_time = end(id);
   if (in_time) desk_.close_all(id);
   const DiscardReason late = operations[id].late.value_or(DiscardReason::cancelled);
   const std::unique_ptr<OperationInfo> info = std::move(operations[id].info);
   environment_.claims.remove(task_key(info->id));
   operations.close(id);
+  if (!in_time && !info->has_begun()) return;
   if (!in_time) return environment_.discard(node, turn, 0, LateResult::tool_result, late);
   environment_.note_accepted(node);
   if (info->tools)
@@ -224,7 +226,12 @@ void BackgroundTasks::finish(std::string_view task_id) noexcept {
   const AgentEntry entry(environment_, *operation->node);
   core::Node& node = *operation->node;
   write_cancel(id);
-  if (environment_.operations.find(id)) lingering_.add(id);
+  if (const Operation* const left = environment_.operations.find(id)) {
+    if (left->info->has_begun())
+      lingering_.add(id);
+    else
+      close(id);  // no result will come
+  }
   environment_.listener.on_activity_ended(node);
 }
 
@@ -232,6 +239,9 @@ void BackgroundTasks::finish(std::string_view task_id) noexcept {
 void BackgroundTasks::cancel(OperationId id, ToolOutcome outcome) noexcept {
   if (!end(id)) return;
   Operations& operations = environment_.operations;
+  const std::shared_ptr<core::CallBegin> begin = operations[id].info->begin;
+  const bool never_begins = begin && begin->withdraw();
+  if (never_begins) outcome = ToolOutcome::not_started;
   if (environment_.cuts) environment_.cuts->add_task(operations[id], outcome);
   core::Node& node = *operations[id].node;
   operations[id].end(why_refused(node));
@@ -240,6 +250,7 @@ void BackgroundTasks::cancel(OperationId id, ToolOutcome outcome) noexcept {
   desk_.close_all(id);
   if (const Operation* const operation = operations.find(id))
     emit_state(node, *operation->info, TaskState::cancelled, {});
+  if (never_begins && operations.find(id)) close(id);  // no result will come
 }
 
 void BackgroundTasks::close(OperationId id) noexcept {

@@ -32,7 +32,7 @@ Next CallEndings::apply(Turn turn, PendingCall& call) {
 // The call is over, its tool perhaps not: the turn does not wait for it.
 void CallEndings::release(PendingCall& call, DiscardReason late) noexcept {
   Operations& operations = environment_.operations;
-  const bool has_begun = call.state == PendingCall::State::running;
+  const bool has_begun = call.has_begun();
   const OperationId id = std::exchange(call.operation, {});
   operations[id].end(late);
   operations.cut(id);
@@ -46,9 +46,10 @@ void CallEndings::release(PendingCall& call, DiscardReason late) noexcept {
 
 void CallEndings::write_cancel(Turn turn, PendingCall& call, const std::string& reason) {
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
-  const bool has_begun = call.state == PendingCall::State::running;
-  std::string text = has_begun ? "a person cancelled the call; its effect is unknown"
-                               : "a person cancelled the call before it began";
+  const bool has_begun = call.has_begun();
+  std::string text = has_begun           ? "a person cancelled the call; its effect is unknown"
+                     : call.begun_before ? "a person cancelled the call before it was made again"
+                                         : "a person cancelled the call before it began";
   if (!reason.empty()) text += "; the reason: " + reason;
   environment_.log(LogLevel::info, "a tool call was cancelled",
                    {{"agent", environment_.name_of(turn.node())},
@@ -57,7 +58,7 @@ void CallEndings::write_cancel(Turn turn, PendingCall& call, const std::string& 
                     {"reason", reason}});
   if (!turn.is_admitted()) return;
   if (!has_begun && !call.start_emitted) return records_.refuse(turn, call, std::move(text));
-  records_.set_result(turn, call, has_begun ? ToolOutcome::interrupted : ToolOutcome::not_started,
+  records_.set_result(turn, call, CallRecords::outcome_of(call, CallRecords::Result::none),
                       ToolResult::failed(std::move(text)));
 }
 

@@ -49,6 +49,26 @@ void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::stri
   last_call->id = active.result->calls.back().call_id;
 }
 
+ToolOutcome CallRecords::outcome_of(const PendingCall& call, Result result) noexcept {
+  if (call.has_begun()) return result == Result::given ? ToolOutcome::completed : ToolOutcome::interrupted;
+  return call.begun_before ? ToolOutcome::interrupted : ToolOutcome::not_started;
+}
+
+// Without memory for the texts it stays `interrupted`, in the history and in the turn's result.
+void CallRecords::withdraw(Turn turn) noexcept {
+  for (PendingCall& call : turn.active().calls) {
+    if (call.state != PendingCall::State::running) continue;
+    if (outcome_of(call, Result::none) != ToolOutcome::not_started) continue;
+    environment_.engine.guarded("a call that has not begun", [&] {
+      ToolCallRecord& step = step_of(turn, call);
+      std::string message(Conversation::not_started), text = message;
+      step.message = std::move(message);
+      step.outcome = ToolOutcome::not_started;
+      if (!turn.active().simulated) turn.data().conversation.set_result(call.message, std::move(text));
+    });
+  }
+}
+
 void CallRecords::set_begun(Turn turn, PendingCall& call) {
   ToolCallRecord& step = step_of(turn, call);
   std::string message(Conversation::interrupted);
@@ -82,7 +102,9 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
 }
 
 void CallRecords::refuse(Turn turn, PendingCall& call, std::string reason) {
-  set_result(turn, call, ToolOutcome::not_started, ToolResult::failed(std::move(reason)));
+  if (call.begun_before)
+    reason += "; it may have begun before the program was restarted, and its effect is unknown";
+  set_result(turn, call, outcome_of(call, Result::none), ToolResult::failed(std::move(reason)));
   const ToolCallRecord& record = step_of(turn, call);
   environment_.hub.emit(turn.node(), [&](Agent agent) {
     return ToolRefused{std::move(agent), turn.number(),  record.call_id, record.window_id,

@@ -21,12 +21,19 @@ class CallRecords {
   // Writes an answer with calls, and for each call a result that it did not happen, which later results
   // replace.
   void list(Turn turn, std::vector<tools::AskedCall> asked, std::string words);
+  // How a call ends, from what is known of its begin (G9): the one function that says so. From then on a call
+  // that waits for its begin never begins.
+  enum class Result : std::uint8_t { none, given };
+  static ToolOutcome outcome_of(const PendingCall& call, Result result) noexcept;
   // The tool of the call is about to start: until its result comes, the effect of the call is unknown.
   void set_begun(Turn turn, PendingCall& call);
+  // The turn ends: writes of the calls that were handed over, and have not begun, that they never began.
+  void withdraw(Turn turn) noexcept;
   // The end of a call: in the history and in the turn's steps. Emits ToolEnded if ToolStarted was emitted.
   void set_result(Turn turn, PendingCall& call, ToolOutcome outcome, ToolResult result, bool by_host = false);
 
-  // The tool of the call does not start: the model receives the reason. Emits ToolRefused.
+  // The tool of the call does not start: the model receives the reason. Emits ToolRefused. Of a call that may
+  // have begun before a restart the model reads that, too.
   void refuse(Turn turn, PendingCall& call, std::string reason);
 
   // The step of the turn's result that belongs to the call.

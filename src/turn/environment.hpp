@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/call_begin.hpp"
 #include "core/tree_lifetime.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
@@ -56,7 +57,9 @@ class TurnListener {
   // A budget of `node` is used up: `node` and everything below it must be stopped.
   virtual void on_budget_exhausted(core::Node& node, std::string reason) = 0;
   // A running tool call sends a message to an agent below its own, whose turn is a part of the call.
-  virtual SendResult on_delegated(core::NodeId to, Message message, SendOptions options) = 0;
+  // `begin`: of that call; it begins with the turn of the message.
+  virtual SendResult on_delegated(core::NodeId to, Message message, SendOptions options,
+                                  std::shared_ptr<core::CallBegin> begin) = 0;
 
  protected:
   ~TurnListener() = default;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/call_begin.hpp"
 #include "core/mutex.hpp"
 #include "core/operation_id.hpp"
 
@@ -35,9 +36,13 @@ struct OperationInfo {
   std::uint32_t round = 0;
   std::uint32_t index = 0;
   std::uint64_t request = 0;
+  std::shared_ptr<core::CallBegin> begin = {};  // null until the tool is about to start
   Timer timer = {};
   bool in_history = false;  // of a background task: its start is in the history
   bool lingers = false;     // a verb has ended the call, and the timer is that of the grace period
+
+  // True if its tool has begun. False: it never will.
+  bool has_begun() const noexcept { return begin && !begin->withdraw(); }
 };
 
 // One in-flight operation: a model call, a tool call or a background task, from before its start until its

@@ -95,8 +95,21 @@ bool QuestionDesk::run(loop::PollBudget& budget) {
   });
 }
 
+// A loop that is late may read the timer before an answer that was posted in time. So the question times out
+// after what was posted until now. Without memory for that it times out at once.
+void QuestionDesk::on_timeout(const std::string& question_id) noexcept {
+  const AskedQuestion* const asked = questions_.find(question_id);
+  const core::Node* const node = asked ? environment_.find(asked->agent) : nullptr;
+  const bool posted = node && environment_.engine.guarded("a question's time-out", [&] {
+    // The agent's handle keeps this object.
+    environment_.engine.post(
+        [this, question_id, keep = environment_.hub.handle(*node)] { expire(question_id); });
+  });
+  if (!posted) expire(question_id);
+}
+
 // A pause may have begun that run() has not read yet, or not for this question.
-void QuestionDesk::on_timeout(std::string_view question_id) noexcept {
+void QuestionDesk::expire(std::string_view question_id) noexcept {
   AskedQuestion* const asked = questions_.find(question_id);
   if (!asked) return;
   const core::Node* const node = environment_.find(asked->agent);

@@ -54,7 +54,8 @@ class QuestionDesk {
   void clear() { questions_.clear(); }
 
  private:
-  void on_timeout(std::string_view question_id) noexcept;
+  void on_timeout(const std::string& question_id) noexcept;
+  void expire(std::string_view question_id) noexcept;
   bool close(AskedQuestion question, const Answer& answer) noexcept;
 
   Environment& environment_;

@@ -32,6 +32,7 @@ std::vector<StoredCall> stored_calls(const ActiveTurn& active) {
     calls[call.step].state = call.state;
     calls[call.step].ends_turn = call.ends_turn;
     calls[call.step].readable = is_readable(call);
+    calls[call.step].begun_before = call.begun_before && call.state != PendingCall::State::done;
   }
   return calls;
 }

@@ -22,9 +22,10 @@ struct StoredCall {
   ToolOutcome outcome = ToolOutcome::not_started;
   bool success = false;
   bool by_host = false;
-  bool ends_turn = false;  // PendingCall::ends_turn
-  bool readable = true;    // false: the arguments of the model are no object; the conversation has "{}"
-  bool may_begin = false;  // with ToolReplay::never: the store has that it begins
+  bool ends_turn = false;     // PendingCall::ends_turn
+  bool readable = true;       // false: the arguments of the model are no object; the conversation has "{}"
+  bool may_begin = false;     // with ToolReplay::never: the store has that it begins
+  bool begun_before = false;  // PendingCall::begun_before
 
   bool operator==(const StoredCall&) const = default;
 };

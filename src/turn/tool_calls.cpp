@@ -181,6 +181,7 @@ Next ToolCalls::begin(Turn turn, std::size_t index) {
   nlohmann::json arguments;
   static_cast<void>(tools::parse_arguments(call.arguments, arguments));
   const auto completion = tools::make_completion(port_.scope_of(turn.node(), id, *tool));
+  call.begin = completion->scope->begin;
   records_.set_begun(turn, call);
 
   tools::start_call(*tool, arguments, completion);
@@ -203,9 +204,11 @@ bool ToolCalls::has_begun(const Operation& operation) noexcept {
 
 void ToolCalls::on_result(core::Node& node, OperationId id, ToolResult result) {
   const std::uint64_t number = environment_.operations[id].turn;
+  const std::shared_ptr<core::CallBegin> begin = environment_.operations[id].info->begin;
   std::optional<DiscardReason> late;
   runner_.run(node, [&] { return take_result(node, id, result, late); });
-  if (late) environment_.discard(node, number, 0, LateResult::tool_result, *late);
+  // Nobody waits for what is said of a call that has not begun.
+  if (late && !begin->is_withdrawn()) environment_.discard(node, number, 0, LateResult::tool_result, *late);
   // If take_result() threw, the operation may still be registered.
   if (environment_.operations.find(id)) environment_.operations.close(id);
 }
@@ -241,7 +244,7 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   if (!turn.is_admitted()) return Next::ended;
   if (!first) return endings_.apply(turn, *call);
   environment_.note_accepted(node);
-  records_.set_result(turn, *call, ToolOutcome::completed, result);
+  records_.set_result(turn, *call, CallRecords::outcome_of(*call, CallRecords::Result::given), result);
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
@@ -249,6 +252,7 @@ void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& r
   Operation& operation = environment_.operations[id];
   if (!environment_.claims.claim({operation.agent, operation.info->id})) return;  // finish() follows
   operation.end(DiscardReason::timed_out);
+  const bool has_begun = operation.info->has_begun();
   environment_.operations.cut(id);
   desk_.close_all(id);
   if (!find(node, id)) return;
@@ -257,7 +261,8 @@ void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& r
     if (!turn.is_admitted()) return Next::ended;
     PendingCall& call = *find(node, id);
     call.operation = {};
-    records_.set_result(turn, call, ToolOutcome::interrupted, result);
+    if (!has_begun && environment_.operations.find(id)) environment_.operations.close(id);  // nothing comes
+    records_.set_result(turn, call, CallRecords::outcome_of(call, CallRecords::Result::none), result);
     return turn.is_admitted() ? Next::proceed : Next::ended;
   });
 }
@@ -346,7 +351,7 @@ void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<P
     environment_.operations.cut(call.operation);
     desk_.close_all(call.operation);
     // No part of the call has begun: no outcome will come.
-    if (call.state != State::running) environment_.operations.close(call.operation);
+    if (!call.has_begun()) environment_.operations.close(call.operation);
   }
   for (const PendingCall& call : calls) {
     if (!call.start_emitted || call.state == State::done) continue;

@@ -9,7 +9,7 @@
 #include "turn/tool_calls.hpp"
 #include "turn/turn_deadline.hpp"
 
-#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -39,6 +39,9 @@ std::string key_of(const std::string& identity, MessageId message, const Operati
   return identity + text;
 }
 
+// A call that waits longer for its executor is logged.
+constexpr Duration not_taken_after = std::chrono::seconds(5);
+
 }  // namespace
 
 std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, OperationId id, const Tool& tool) {
@@ -48,17 +51,60 @@ std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, Operation
       environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node), operation.info->id,
       operation.turn, key_of(environment_.own_identity(), active ? active->message : MessageId(), operation),
       operation.epoch, operation.kind != Operation::Kind::background, operation.stop.get_token(),
-      TimePoint::max(), environment_.limits.max_result_bytes});
-  const Duration timeout = tool.spec.timeout.value_or(environment_.limits.tool_timeout);
-  if (timeout != no_limit) {
-    scope->deadline = loop::later(environment_.engine.now(), timeout);
-    const std::uint64_t timer =
-        environment_.engine.start_timer(scope->deadline, [this, id, timeout] { on_timeout(id, timeout); });
-    operation.info->timer = Timer(environment_.engine.weak_from_this(), timer);
+      TimePoint::max(), environment_.limits.max_result_bytes,
+      tool.spec.timeout.value_or(environment_.limits.tool_timeout)});
+  operation.info->begin = scope->begin;
+  if (scope->timeout != no_limit) {
+    scope->begin->set_end(loop::later(environment_.engine.now(), scope->timeout));
+    start_timeout(id, *scope);
   }
   if (operation.kind == Operation::Kind::tool_call && active && active->deadline)
-    scope->deadline = std::min(scope->deadline, active->deadline->when);
+    scope->deadline = active->deadline->when;
   return scope;
+}
+
+void ToolPort::start_timeout(OperationId id, const tools::CallScope& call) {
+  loop::Engine& engine = environment_.engine;
+  const std::uint64_t timer = engine.start_timer(
+      call.begin->ends_at(), [this, id, timeout = call.timeout] { on_timeout(id, timeout); });
+  environment_.operations[id].info->timer = Timer(engine.weak_from_this(), timer);
+}
+
+// Instead of the time-out, there is the timer of a log record.
+void ToolPort::on_handed_over(const tools::CallScope& call) {
+  call.begin->set_end(TimePoint::max());
+  const Operation* const operation = environment_.operations.find(call.operation);
+  if (!operation || !operation->info) return;
+  operation->info->timer = {};
+  loop::Engine& engine = environment_.engine;
+  engine.guarded("a record of a call that waits for its executor", [&] {
+    const std::uint64_t timer = engine.start_timer(
+        loop::later(engine.now(), not_taken_after), [this, id = call.operation] { on_not_taken(id); },
+        loop::TimerUse::watch);
+    operation->info->timer = Timer(engine.weak_from_this(), timer);
+  });
+}
+
+// One record tells of all calls that wait at that time: there may be many.
+void ToolPort::on_not_taken(OperationId id) noexcept {
+  const Operation* const operation = environment_.operations.find(id);
+  if (!operation || operation->over || !operation->info->begin->waits()) return;
+  const TimePoint now = environment_.engine.now();
+  if (told_not_taken_ && now < loop::later(*told_not_taken_, not_taken_after)) return;
+  told_not_taken_ = now;
+  const AgentEntry entry(environment_, *operation->node);
+  environment_.engine.guarded("a log record", [&] {
+    environment_.log(LogLevel::warning, "a tool call waits: its executor has not taken it yet",
+                     {{"agent", environment_.name_of(*operation->node)},
+                      {"tool", operation->info->tool},
+                      {"call", operation->info->id},
+                      {"waited", text_of(not_taken_after)}});
+  });
+}
+
+void ToolPort::on_begun(const tools::CallScope& call) {
+  const Operation* const operation = environment_.operations.find(call.operation);
+  if (operation && !operation->over) start_timeout(call.operation, call);
 }
 
 Errc ToolPort::refusal_of(const tools::CallScope& call) const noexcept {
@@ -80,7 +126,7 @@ SendResult ToolPort::delegate(const tools::CallScope& call, const Agent& to, boo
   if (core::Node* const node = of_call ? environment_.find(core::AgentAccess::node(to)) : nullptr)
     data_of(*node).of_call = true;
   return environment_.listener.on_delegated(core::AgentAccess::node(to), std::move(message),
-                                            std::move(options));
+                                            std::move(options), call.begin);
 }
 
 void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
@@ -98,13 +144,16 @@ void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
 
 void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
   const OperationId id = call.operation;
-  Operation* const operation = environment_.operations.find(id);
+  // The loop is late: it has not read the timer yet.
+  if (call.begin->has_result() && !call.begin->has_result_in_time()) expire(id, call.timeout);
+  const Operation* const operation = environment_.operations.find(id);
   core::Node* const node =
       operation ? operation->node : environment_.find(core::AgentAccess::node(call.agent));
   if (!node) return;
   const AgentEntry entry(environment_, *node);
   result = checked(std::move(result));
-  if (!operation)  // it was abandoned
+  if (!operation && call.begin->is_withdrawn()) return;  // it has ended without a begin
+  if (!operation)                                        // it was abandoned
     return environment_.discard(*node, call.turn, 0, LateResult::tool_result, DiscardReason::given_up);
   if (operation->kind == Operation::Kind::background)
     tasks_.on_result(*node, id, std::move(result));
@@ -134,15 +183,45 @@ void ToolPort::on_ask(const tools::CallScope& call, Question question,
   }
 }
 
-// The stop token of the operation is triggered; its outcome is not needed any more.
+// A loop that is late may read the timer before a result that has arrived in time. So the call times out
+// after what was posted until now, and after a look at what has no stamp of its own, e.g. the end of a
+// program.
 void ToolPort::on_timeout(OperationId id, Duration timeout) {
+  const Operation* operation = environment_.operations.find(id);
+  if (!operation || operation->over) return;
+  const std::shared_ptr<core::CallBegin> begin = operation->info->begin;
+  environment_.engine.guarded("a tool's time-out", [&] { begin->look(); });
+  operation = environment_.operations.find(id);
+  if (!operation || operation->over) return;
+  expire_later(id, timeout);
+}
+
+// The agent's handle keeps this object. Without memory for it the call times out at once.
+void ToolPort::expire_later(OperationId id, Duration timeout) {
+  const Operation& operation = environment_.operations[id];
+  const bool posted = environment_.engine.guarded("a tool's time-out", [&] {
+    environment_.engine.post([this, id, timeout, keep = environment_.hub.handle(*operation.node)] {
+      const Operation* const left = environment_.operations.find(id);
+      if (!left || left->over) return;
+      // The result is posted just now.
+      if (left->info->begin->has_result_in_time()) return expire_later(id, timeout);
+      expire(id, timeout);
+    });
+  });
+  if (!posted) expire(id, timeout);
+}
+
+// The stop token of the operation is triggered; its outcome is not needed any more.
+void ToolPort::expire(OperationId id, Duration timeout) {
   Operation* const operation = environment_.operations.find(id);
   if (!operation || operation->over) return;
   core::Node& node = *operation->node;
   const AgentEntry entry(environment_, node);
+  const bool has_begun = !operation->info->begin->withdraw();
   ToolResult result{.success = false};
   environment_.engine.guarded("a tool's time-out", [&] {
-    result.message = "timed out after " + text_of(timeout) + "; its effect is unknown";
+    result.message =
+        "timed out after " + text_of(timeout) + (has_begun ? "; its effect is unknown" : ", before it began");
   });
   if (operation->kind == Operation::Kind::background)
     tasks_.on_timeout(node, id, result);

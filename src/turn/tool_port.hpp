@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace agentcore::detail::turn {
@@ -15,7 +16,8 @@ class QuestionDesk;
 class ToolCalls;
 
 // Creates the scope of a call, and passes on the results, progress and questions of a running tool and its
-// time-out. Deliveries after the end of the operation are late. All @loop_thread.
+// time-out. The time-out runs from the begin of the call (core::CallBegin). Deliveries after the end of the
+// operation are late. All @loop_thread.
 class ToolPort final : public tools::CallOwner {
  public:
   ToolPort(Environment& environment, ToolCalls& calls, BackgroundTasks& tasks, QuestionDesk& desk)
@@ -30,18 +32,25 @@ class ToolPort final : public tools::CallOwner {
   Errc refusal_of(const tools::CallScope& call) const noexcept override;
   SendResult delegate(const tools::CallScope& call, const Agent& to, bool of_call, Message message,
                       SendOptions options) override;
+  void on_handed_over(const tools::CallScope& call) override;
+  void on_begun(const tools::CallScope& call) override;
   void on_result(const tools::CallScope& call, ToolResult result) override;
   void on_progress(const tools::CallScope& call, std::string text) override;
   void on_ask(const tools::CallScope& call, Question question,
               std::function<void(const Answer&)> closed) override;
 
  private:
+  void start_timeout(OperationId id, const tools::CallScope& call);
+  void on_not_taken(OperationId id) noexcept;
   void on_timeout(OperationId id, Duration timeout);
+  void expire_later(OperationId id, Duration timeout);
+  void expire(OperationId id, Duration timeout);
 
   Environment& environment_;
   ToolCalls& calls_;
   BackgroundTasks& tasks_;
   QuestionDesk& desk_;
+  std::optional<TimePoint> told_not_taken_;  // when the last record was written
 };
 
 }  // namespace agentcore::detail::turn

@@ -1,6 +1,7 @@
 // TurnData: the data of an agent since its first activity: history, budgets, and the turn in progress.
 #pragma once
 
+#include "core/call_begin.hpp"
 #include "core/leases.hpp"
 #include "core/node.hpp"
 #include "core/operation_id.hpp"
@@ -44,7 +45,7 @@ struct PendingCall {
     asking,    // for its approval
     approved,  // by a person: it may begin
     storing,   // it may begin when the store has that (ToolReplay::never)
-    running,   // its tool is at work
+    running,   // its tool is at work, or waits for its begin (core::CallBegin)
     done,      // it has its result
   };
 
@@ -53,9 +54,14 @@ struct PendingCall {
   std::size_t step = 0;         // in the turn's result
   core::OperationId operation;  // from before its approval is requested, or it is begun, until it is done
   bool start_emitted = false;   // ToolStarted was emitted: then ToolEnded follows
+  bool begun_before = false;    // it has, or may have, begun before a restart, and is made again
   bool ends_turn = false;       // its result does (ToolResult::end_turn)
   std::string arguments;        // the text of the model; once the tool was looked up, that of the tool
   tools::Found found;           // the tool, once it was looked up
+  std::shared_ptr<core::CallBegin> begin;  // once its tool is about to start
+
+  // True if its tool has begun since the last restart. False: it never will.
+  bool has_begun() const noexcept { return begin && !begin->withdraw(); }
 };
 
 // An answer that was refused, while the model is asked for another one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "turn/budget_ledger.hpp"
+#include "turn/call_records.hpp"
 #include "turn/environment.hpp"
 #include "turn/turn.hpp"
 
@@ -23,9 +24,14 @@ class UsageAccounting;
 // return Next return `ended`. All @loop_thread.
 class TurnEnds {
  public:
-  TurnEnds(Environment& environment, BudgetLedger& ledger, UsageAccounting& usage, ToolCalls& calls,
-           LingeringCalls& lingering)
-      : environment_(environment), ledger_(ledger), usage_(usage), calls_(calls), lingering_(lingering) {}
+  TurnEnds(Environment& environment, BudgetLedger& ledger, UsageAccounting& usage, CallRecords& records,
+           ToolCalls& calls, LingeringCalls& lingering)
+      : environment_(environment),
+        ledger_(ledger),
+        usage_(usage),
+        records_(records),
+        calls_(calls),
+        lingering_(lingering) {}
 
   // The answer has no calls: waiting_llm -> processing -> idle.
   Next complete(Turn turn);
@@ -68,6 +74,7 @@ class TurnEnds {
   Environment& environment_;
   BudgetLedger& ledger_;
   UsageAccounting& usage_;
+  CallRecords& records_;
   ToolCalls& calls_;
   LingeringCalls& lingering_;
   std::unique_ptr<ActiveTurn> ended_;  // a list: see ActiveTurn::next_ended

@@ -75,7 +75,13 @@ bool is_safe(const tools::Found& tool) noexcept {
 
 // True if the call had begun when the process ended, as far as the record tells.
 bool had_begun(const StoredCall& call) noexcept {
-  return call.state == State::running || (call.state != State::done && call.may_begin);
+  return call.state == State::running || (call.state != State::done && (call.may_begin || call.begun_before));
+}
+
+// True if the call may have begun. A safe tool begins without the store; and of one that is not known any
+// more, nothing is known.
+bool may_have_begun(const StoredCall& call, const tools::Found& tool) noexcept {
+  return call.state != State::done && (had_begun(call) || !tool.error.empty() || is_safe(tool));
 }
 
 bool has_question(const StoredTurn& turn, const std::string& call_id) noexcept {
@@ -111,10 +117,7 @@ std::vector<InterruptedCall> TurnRestorer::end(core::Node& node, const StoredTur
   Conversation& conversation = data_of(node).conversation;
   for (const FoundCall& found : calls_of(conversation, stored)) {
     if (found.stored.state == State::done) continue;
-    const tools::Found tool = tool_of(*node.spec, *found.call);
-    // A safe tool begins without the store; and of one that is not known any more, nothing is known.
-    const bool has_record = tool.error.empty() && !is_safe(tool);
-    if (has_record && !had_begun(found.stored)) continue;
+    if (!may_have_begun(found.stored, tool_of(*node.spec, *found.call))) continue;
     interrupted.push_back({found.call->id, name_of_tool(*node.spec, *found.call)});
     conversation.set_result(found.result, std::string(Conversation::unknown));
   }
@@ -170,18 +173,22 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
     ++active.tool_turns;
   }
   tools::AskedCall asked = tools::resolve(tools::registry_of(node.spec->tools), *found.call);
+  const tools::Found tool = tool_of(*node.spec, *found.call);
+  bool begun_before = may_have_begun(stored, tool);
   if (stored.state != State::done && had_begun(stored)) {
-    const bool replays = is_safe(tool_of(*node.spec, *found.call));
+    const bool replays = is_safe(tool);
     interrupted.push_back({found.call->id, asked.action_id, replays});
     if (!replays) {
       stored = {.outcome = ToolOutcome::interrupted};
+      begun_before = false;  // it is over
       data.conversation.set_result(found.result, std::string(Conversation::unknown));
     }
   }
   const bool is_done = stored.state == State::done;
   if (!is_done) {
-    stored.outcome = ToolOutcome::not_started;
-    data.conversation.set_result(found.result, std::string(Conversation::not_started));
+    stored.outcome = begun_before ? ToolOutcome::interrupted : ToolOutcome::not_started;
+    data.conversation.set_result(
+        found.result, std::string(begun_before ? Conversation::unknown : Conversation::not_started));
   }
   ToolCallRecord& step = active.result->calls.emplace_back();
   step.call_id = found.call->id;
@@ -199,6 +206,7 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   call.message = found.result;
   call.step = active.result->calls.size() - 1;
   call.ends_turn = stored.ends_turn;
+  call.begun_before = begun_before;
   call.arguments = stored.readable ? found.call->arguments : std::string(unreadable_arguments);
   const CallKey key{node.id(), step.call_id};
   environment_.claims.add(key, node, active.epoch);

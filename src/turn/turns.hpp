@@ -119,7 +119,7 @@ class Turns {
   BackgroundTasks tasks_{environment_, records_, port_, desk_, lingering_};
   CallEndings endings_{environment_, records_, port_, desk_, lingering_};
   ToolCalls tool_calls_{environment_, records_, permissions_, port_, desk_, tasks_, endings_, runner_};
-  TurnEnds ends_{environment_, ledger_, usage_, tool_calls_, lingering_};
+  TurnEnds ends_{environment_, ledger_, usage_, records_, tool_calls_, lingering_};
   ModelCalls model_calls_{environment_, usage_, compactor_, ends_, lingering_, runner_};
   TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};
   ParkedTurns parked_{environment_, desk_, clocks_, runner_};

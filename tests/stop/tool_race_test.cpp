@@ -3,11 +3,13 @@
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/drive/drive.hpp"
+#include "support/drive/latch.hpp"
 #include "support/drive/team.hpp"
 #include "support/observe/event_audit.hpp"
 #include "support/observe/strict_history.hpp"
 
 #include <agentcore/agent_tree.hpp>
+#include <agentcore/executor.hpp>
 #include <agentcore/runtime.hpp>
 #include <agentcore/tool_registry.hpp>
 #include <agentcore/turn_result.hpp>
@@ -15,6 +17,8 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +28,7 @@ using namespace agentcore;
 using agentcore::test::Audit;
 using agentcore::test::drive;
 using agentcore::test::FakeClient;
+using agentcore::test::Latch;
 using agentcore::test::Team;
 
 namespace {
@@ -110,6 +115,68 @@ TEST_CASE("in a race of a stop and tool results each result is either in the his
   CHECK(completed + interrupted == 2 * rounds);
   CHECK(audit.problem == "");
   CHECK(tree.tasks().empty());
+}
+
+TEST_CASE("in a race of a stop and the threads of an executor the calls that ran had begun, and no others",
+          "[stop][race][tools][begin][G1][G9]") {
+  FakeClient client;
+  const auto pool = std::make_shared<ThreadPool>(2);
+  auto tools = std::make_shared<ToolRegistry>();
+  std::mutex mutex;
+  std::set<std::string> ran;  // guarded
+  tools->add(
+      make_blocking_tool({.name = "work"}, pool, [&](const nlohmann::json&, const ToolContext& context) {
+        const std::lock_guard lock(mutex);
+        ran.insert(context.call_id());
+        return ToolResult::done("worked");
+      }));
+  Runtime runtime;
+  AgentTree tree(runtime, {.llm = &client});
+  Audit audit(tree);
+  std::shared_ptr<const TurnResult> result;
+  int discarded = 0, begun = 0, never = 0;
+  const auto watch = tree.on_event([&](const Event& event) {
+    if (const auto* end = event.get<TurnEnded>()) result = end->result;
+    discarded += event.get<Discarded>() != nullptr;
+  });
+  Team team(2);
+  for (int round = 0; round < rounds / 4; ++round) {
+    ran.clear();
+    result = nullptr;
+    const Agent agent = tree.create({.tools = tools, .parallel_tools = 6}).value();
+    static_cast<void>(agent.send("a"));
+    runtime.poll();
+    ask_for(client, {"work", "work", "work", "work", "work", "work"});
+    team.run(
+        [&](int member) {
+          if (member == round % 2) return;
+          if (round % 3 == 0)
+            static_cast<void>(agent.interrupt());
+          else
+            static_cast<void>(agent.stop({.cut = round % 3 == 1 ? StopCut::all : StopCut::none}));
+        },
+        [&] { runtime.poll(); });
+    REQUIRE(drive(runtime, tree, client) == "");
+    // Each thread of the pool has taken all jobs before these.
+    Latch both{3};
+    for (int i = 0; i < 2; ++i) pool->submit([&] { both.arrive_and_wait(); });
+    both.arrive_and_wait();
+    REQUIRE(drive(runtime, tree, client) == "");
+    if (result) {
+      for (const ToolCallRecord& call : result->calls) {
+        const bool did_run = ran.count(call.call_id) != 0;
+        ++(did_run ? begun : never);
+        CHECK((call.outcome != ToolOutcome::not_started) == did_run);
+      }
+    }
+    static_cast<void>(agent.terminate());
+    REQUIRE(drive(runtime, tree, client) == "");
+    audit.sweep();
+  }
+  INFO(begun << " calls began, " << never << " did not");
+  CHECK(begun != 0);
+  CHECK(never != 0);
+  CHECK(audit.problem == "");
 }
 
 TEST_CASE("in a race of a stop and tools that create agents each agent is stopped or refused",

@@ -1,5 +1,6 @@
 // The timeouts: on a clock that only the test moves, and short ones on the system's.
 #include "support/catch.hpp"
+#include "support/drive/loop_fixture.hpp"
 #include "support/drive/net_fixture.hpp"
 #include "support/wire/full_listener.hpp"
 #include "support/wire/hanging_resolver.hpp"
@@ -203,6 +204,37 @@ TEST_CASE("an endless slow stream ends by the total time-out", "[net][G5][G15][X
   CHECK(open_transfers(timed.runtime) == 0);
   timed.pass(0s);
   CHECK(timed.runtime.next_deadline() == std::nullopt);
+}
+
+TEST_CASE("what has come is read before a time-out although the loop is late", "[net][late][G5]") {
+  SocketServer server([](Peer& peer) {
+    peer.read_request();
+    peer.write(stream_head);
+    if (peer.wait_step()) peer.write("data: all\n\n");
+  });
+  Timed timed;
+  auto request = timed.request(server.url());
+  request.total_timeout = 100s;
+  const Call call = start(timed.runtime, std::move(request));
+  REQUIRE(drive(timed.runtime, &server, [&] { return call.heard->heads == 1; }));
+  // Another handler takes all the time that the poll has for descriptors.
+  const loop_test::Pipe pipe;
+  detail::loop::Engine& engine = *detail::loop::engine_of(timed.runtime);
+  loop_test::Handler busy([&](int descriptor, detail::loop::IoEvents) {
+    engine.unwatch(descriptor);
+    timed.clock.advance(10ms);
+  });
+  REQUIRE_FALSE(engine.watch(pipe.read_end(), detail::loop::IoEvents::readable, busy));
+  REQUIRE(pipe.write());
+  server.step();
+  REQUIRE(server.wait([&] { return server.served() == 1; }));
+  timed.clock.advance(200s);
+  timed.runtime.poll(4ms);
+  CHECK(busy.calls == 1);
+  timed.pass(0s);
+  CHECK(call.heard->ends == 1);
+  CHECK(call.heard->end.code == Errc::none);
+  CHECK(call.heard->body == "data: all\n\n");
 }
 
 TEST_CASE("the deadline of the caller ends a transfer with its own error", "[net][G5][G15][X21]") {

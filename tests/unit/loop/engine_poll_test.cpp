@@ -46,6 +46,36 @@ TEST_CASE("a poll runs control first and then descriptors and timers and posts a
   CHECK(log == Log{"a control", "io", "timer", "post", "a step"});
 }
 
+TEST_CASE("what has come since is read after old events and before a timer", "[loop][late]") {
+  testing::ManualClock clock;
+  RuntimeOptions options = with(EACH_BACKEND(), &clock);
+  options.poll_budget = 4ms;
+  Runtime runtime(std::move(options));
+  Engine& engine = *detail::loop::engine_of(runtime);
+  Log log;
+  const Pipe a, b, c;
+  const auto reads = [&](std::string name) {
+    return Handler([&, name](int descriptor, IoEvents) {
+      log.push_back(name);
+      engine.unwatch(descriptor);
+      if (log.size() == 1) clock.advance(5ms);  // more than the budget: the other one waits for the next poll
+    });
+  };
+  Handler on_a = reads("io"), on_b = reads("io"), on_c = reads("io since");
+  REQUIRE_FALSE(engine.watch(a.read_end(), IoEvents::readable, on_a));
+  REQUIRE_FALSE(engine.watch(b.read_end(), IoEvents::readable, on_b));
+  REQUIRE_FALSE(engine.watch(c.read_end(), IoEvents::readable, on_c));
+  const Timer timer = runtime.call_after(10ms, [&] { log.emplace_back("timer"); });
+  REQUIRE(a.write());
+  REQUIRE(b.write());
+  CHECK(runtime.poll());
+  CHECK(log == Log{"io"});
+  REQUIRE(c.write());
+  clock.advance(20ms);
+  runtime.poll();
+  CHECK(log == Log{"io", "io", "io since", "timer"});
+}
+
 TEST_CASE("control operations run before every round", "[loop][C13]") {
   Runtime runtime(with());
   Log log;

@@ -211,6 +211,86 @@ TEST_CASE("a completed call never runs again, a safe one does with its key, anot
   CHECK(is_valid_history(life.find("a").conversation().value()));
 }
 
+TEST_CASE("a safe call that had begun is never said not to have, whatever ends it before it is made again",
+          "[persist][turns][begin][G9][G14]") {
+  MemoryStore store;
+  Tools before;
+  begin(store, before, {call("c1", "safe")});
+  REQUIRE(before.begun == std::vector<std::string>{"safe c1"});
+  // The program of the next life.
+  const std::string how = GENERATE("interrupt", "stop", "cancel", "policy", "schema", "approval", "pause",
+                                   "no tool", "another restart");
+  CAPTURE(how);
+  TreeOptions tree;
+  if (how == "policy")
+    tree.tool_policy = [](const ToolRequest&) { return ToolDecision{Permission::deny, "not now"}; };
+  Tools tools;
+  tools.registry = std::make_shared<ToolRegistry>();
+  if (how == "schema")
+    tools.registry->add({.spec = {.name = "safe",
+                                  .parameters = R"({"type":"object","required":["x"]})",
+                                  .replay = ToolReplay::safe},
+                         .start = [](const nlohmann::json&, const ToolContext&, const ToolDone&) {}});
+  else if (how != "no tool")
+    tools.add("safe", ToolReplay::safe, how == "approval");
+  if (how == "another restart") {
+    Life life(store, tools.options(), tree);
+    CHECK(life.find("a").pause().took_effect());
+    poll(life);
+  }
+  Life life(store, tools.options(), tree);
+  Ends ends(life);
+  life.llm.enqueue(answer("done"));
+  const Agent agent = life.find("a");
+  const auto told = [&] { return agent.conversation().value().at(2).content; };
+  CHECK(told().find("its effect is unknown") != std::string::npos);
+  if (how == "interrupt" || how == "another restart") CHECK(agent.interrupt().took_effect());
+  if (how == "stop") CHECK(agent.stop().took_effect());
+  if (how == "cancel") CHECK(agent.cancel_call("c1").took_effect());
+  if (how == "pause") {
+    CHECK(agent.pause().took_effect());
+    poll(life);
+    CHECK(told().find("its effect is unknown") != std::string::npos);
+    CHECK(agent.interrupt().took_effect());
+  }
+  poll(life);
+  if (how == "approval") {
+    REQUIRE(life.tree->questions().size() == 1);
+    CHECK(told().find("its effect is unknown") != std::string::npos);
+    CHECK(life.tree->decline(life.tree->questions()[0].id, "no").accepted());
+  }
+  life.runtime.run_until_idle();
+  CHECK(tools.begun.empty());
+  const TurnResult& result = result_of(ends.all);
+  REQUIRE(result.calls.size() == 1);
+  CHECK(result.calls[0].outcome == ToolOutcome::interrupted);
+  CHECK(result.calls[0].message.find("its effect is unknown") != std::string::npos);
+  CHECK(told().find("its effect is unknown") != std::string::npos);
+  CHECK(is_valid_history(agent.conversation().value()));
+}
+
+TEST_CASE("a safe call that has begun again, or that no record says anything of, ends as any other",
+          "[persist][turns][begin][G9]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "safe"), call("c2", "safe"), call("c3", "careful")});
+  tools.forget();
+  Life life(store, tools.options());
+  Ends ends(life);
+  life.llm.enqueue(answer("done"));
+  poll(life);
+  REQUIRE(tools.begun == std::vector<std::string>{"safe c1"});
+  tools.open.at(0)(ToolResult::done("again"));
+  poll(life);
+  CHECK(life.find("a").interrupt().took_effect());
+  poll(life);
+  const TurnResult& result = result_of(ends.all);
+  CHECK(result.calls.at(0).outcome == ToolOutcome::completed);
+  CHECK(result.calls.at(1).outcome == ToolOutcome::interrupted);
+  // The store would have its beginning.
+  CHECK(result.calls.at(2).outcome == ToolOutcome::not_started);
+}
+
 TEST_CASE("a turn that waits only for people goes on waiting with the same questions",
           "[persist][turns][questions][G14]") {
   MemoryStore store;
