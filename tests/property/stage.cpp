@@ -307,7 +307,10 @@ void Stage::give_result(std::size_t i) {
 
 void Stage::reply(std::size_t i) {
   for (const OpenQuestion& question : t.tree->questions())
-    if (question.agent_id == id(i)) return static_cast<void>(t.tree->answer(question.id, "that one"));
+    if (question.agent_id == id(i))
+      return static_cast<void>(question.kind == QuestionKind::approval
+                                   ? t.tree->approve(question.id)
+                                   : t.tree->answer(question.id, "that one"));
 }
 
 void Stage::rest() {

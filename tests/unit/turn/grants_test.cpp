@@ -84,7 +84,7 @@ TEST_CASE("an approval for the agent holds for later calls with the same argumen
   CHECK(grants[0].key.empty());
 }
 
-TEST_CASE("an approval for once, and answer(), grant nothing", "[turn][questions][policy][grants]") {
+TEST_CASE("an approval for once, which is the default, grants nothing", "[turn][questions][policy][grants]") {
   Granted t;
   t.agent();
   t.grant("a", "{}", GrantScope::once);
