@@ -114,6 +114,7 @@ std::string to_json(const StoredTurn& turn) {
   if (turn.deadline) {
     add_deadline<std::chrono::nanoseconds>(text, *turn.deadline);
     text.put("deadline_of_message", turn.deadline_of_message);
+    text.put_duration("allowed", turn.allowed, Duration::zero());
   }
   text.put("attempt", turn.attempt, 1U);
   text.put("model_calls", turn.model_calls);
@@ -136,6 +137,7 @@ StoredTurn read_turn(const json& object) {
   turn.deadline = read_deadline<std::chrono::nanoseconds>(object);
   get(object, "deadline_of_message", turn.deadline_of_message);
   get(object, "attempt", turn.attempt);
+  get_duration(object, "allowed", turn.allowed);
   get(object, "model_calls", turn.model_calls);
   get(object, "repairs", turn.repairs);
   get(object, "unreadable", turn.unreadable);

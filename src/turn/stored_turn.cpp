@@ -50,6 +50,7 @@ StoredTurn stored_turn(const core::Node& node, const Questions& questions, const
   if (active.deadline) {
     turn.deadline = loop::wall_deadline(active.deadline->when, engine.clock());
     turn.deadline_of_message = active.deadline->limit == TurnDeadline::Limit::message;
+    turn.allowed = active.deadline->when - active.deadline->begun;
   }
   turn.attempt = active.attempt;
   turn.model_calls = active.model_calls;

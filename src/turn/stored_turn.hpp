@@ -6,6 +6,7 @@
 #include "turn/turn_data.hpp"
 
 #include <agentcore/chat.hpp>
+#include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/turn_result.hpp>
 
@@ -39,6 +40,7 @@ struct StoredTurn {
   std::optional<loop::WallDeadline> deadline;
   bool deadline_of_message = false;  // TurnDeadline::Limit::message
   std::uint32_t attempt = 1;         // how often it was begun, or gone on with by a restart
+  Duration allowed{};                // from the begin of the turn to the deadline; zero: not known
   std::uint32_t model_calls = 0;
   std::uint32_t repairs = 0;
   std::uint32_t unreadable = 0;

@@ -157,10 +157,12 @@ std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const Stored
 std::optional<TurnDeadline> TurnRestorer::deadline_of(const StoredTurn& stored) const {
   if (!stored.deadline) return std::nullopt;
   const loop::Engine& engine = environment_.engine;
-  const TimePoint now = engine.now();
   const auto limit =
       stored.deadline_of_message ? TurnDeadline::Limit::message : TurnDeadline::Limit::turn_timeout;
-  return TurnDeadline{loop::restored_deadline(*stored.deadline, engine.clock()), now, limit, &engine.clock()};
+  const TimePoint when = loop::restored_deadline(*stored.deadline, engine.clock());
+  const bool is_known = stored.allowed > Duration::zero() && when >= TimePoint();
+  const TimePoint begun = is_known ? when - stored.allowed : engine.now();
+  return TurnDeadline{when, begun, limit, &engine.clock()};
 }
 
 void TurnRestorer::add_call(core::Node& node, const FoundCall& found,

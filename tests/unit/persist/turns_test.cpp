@@ -526,6 +526,40 @@ TEST_CASE("a turn keeps its deadline over a restart", "[persist][turns]") {
   CHECK(life.find("a").conversation().value().at(0).interruption == Interruption::failed);
 }
 
+TEST_CASE("a turn that ends at its deadline after a restart names the limit of its spec",
+          "[persist][turns]") {
+  const bool of_message = GENERATE(false, true);
+  MemoryStore store;
+  Tools tools;
+  LaterClock clock;
+  {
+    Life life(store, tools.options(), {}, {.clock = &clock});
+    AgentSpec spec{.code = {.tools = "tools"}};
+    SendOptions sent;
+    if (of_message)
+      sent.deadline = life.runtime.now() + std::chrono::seconds(7200);
+    else
+      spec.turn_timeout = std::chrono::seconds(7200);
+    life.llm.enqueue(calls({call("c1", "safe")}));
+    REQUIRE(life.create("a", spec).send("go", sent));
+    poll(life);
+    REQUIRE(life.tree->flush());
+  }
+  tools.forget();
+  clock.shift = std::chrono::seconds(7000);
+  std::string text;
+  Life life(store, tools.options(), {}, {.clock = &clock});
+  const Subscription ended =
+      life.tree->on<TurnEnded>([&](const TurnEnded& event) { text = event.result->error.message; });
+  poll(life);
+  clock.shift = std::chrono::seconds(7300);
+  poll(life);
+  INFO(text);
+  // The message's deadline is a time of its own: the turn began a moment after it was sent.
+  CHECK(text.find(of_message ? "SendOptions::deadline (7" : "AgentSpec::turn_timeout (7200 s)") !=
+        std::string::npos);
+}
+
 TEST_CASE("the record of a failed call is the same after a restart", "[persist][turns]") {
   MemoryStore store;
   Tools tools;
