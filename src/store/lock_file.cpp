@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace agentcore::detail::store {
@@ -53,6 +54,29 @@ Result<LockFile> LockFile::acquire(const std::string& path, const char* owner, c
   }
   write_owner(descriptor);
   return lock;
+}
+
+Result<LockFile> LockFile::acquire_existing(const std::string& path, const char* owner,
+                                            const char* otherwise) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0 && errno == ENOENT) return LockFile();
+  if (descriptor < 0) return failure(path, errno, "");
+  LockFile lock(descriptor);
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return failure(path, errno, "");
+    return Error{Errc::store_in_use, path + ": another " + owner +
+                                         " writes this file, although its lock file was removed; close it" +
+                                         otherwise};
+  }
+  return lock;
+}
+
+bool LockFile::is_on(const std::string& path) const noexcept {
+  struct stat locked {
+  }, named{};
+  return descriptor_ >= 0 && ::fstat(descriptor_, &locked) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         locked.st_dev == named.st_dev && locked.st_ino == named.st_ino;
 }
 
 LockFile::LockFile(LockFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {

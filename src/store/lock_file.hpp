@@ -7,9 +7,8 @@
 
 namespace agentcore::detail::store {
 
-// Holds an exclusive lock on a file of its own, beside the database. A lock on the database itself would be
-// lost: when a process closes any descriptor of a file, POSIX ends all locks of the process on that file, and
-// SQLite has such locks.
+// Holds an exclusive lock on a file. That must not be the database: when a process closes any descriptor of a
+// file, POSIX ends all locks of the process on that file, and SQLite has such locks there.
 class LockFile {
  public:
   LockFile() noexcept = default;
@@ -17,8 +16,13 @@ class LockFile {
   // `owner`: what has such a lock, for messages. `otherwise`: what else the caller may do, for messages.
   static Result<LockFile> acquire(const std::string& path, const char* owner = "store",
                                   const char* otherwise = ", or open the store read-only");
+  // Locks a file that something else writes, and changes nothing in it. If it is missing, nothing is locked.
+  static Result<LockFile> acquire_existing(const std::string& path, const char* owner = "store",
+                                           const char* otherwise = ", or open the store read-only");
   LockFile(LockFile&& other) noexcept;
   LockFile& operator=(LockFile&& other) noexcept;
+  // True if this is the lock of the file that the path names now.
+  bool is_on(const std::string& path) const noexcept;
   // The file stays: to remove it would race with the next owner.
   ~LockFile();
 

@@ -1,15 +1,18 @@
 #include "store/lock_file.hpp"
 #include "store/receipts/hash.hpp"
 #include "store/receipts/line_file.hpp"
+#include "store/receipts/lost_count.hpp"
 #include "store/receipts/receipt_body.hpp"
 #include "store/receipts/receipt_chain.hpp"
 #include "store/receipts/receipt_line.hpp"
 #include "store/receipts/receipt_reader.hpp"
+#include "store/watched_file.hpp"
 
 #include <agentcore/receipt_file.hpp>
 
 #include <exception>
 #include <new>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -21,7 +24,9 @@ namespace agentcore {
 using detail::store::ChainHash;
 using detail::store::LineFile;
 using detail::store::LockFile;
+using detail::store::LostCount;
 using detail::store::Receipt;
+using detail::store::WatchedFile;
 
 namespace {
 
@@ -46,8 +51,13 @@ Error broken(const std::string& path, const ReceiptCheck& check) {
 }  // namespace
 
 struct ReceiptFile::Impl {
-  Impl(LockFile&& owned, LineFile&& opened, ReceiptOptions& given)
-      : lock(std::move(owned)), file(std::move(opened)), hash(given.key), options(std::move(given)) {}
+  Impl(LockFile&& owned, LineFile&& opened, LostCount&& counted, ReceiptOptions& given)
+      : lock(std::move(owned)),
+        file(std::move(opened)),
+        lost_count(std::move(counted)),
+        watched(file.path()),
+        hash(given.key),
+        options(std::move(given)) {}
 
   Result<void> verify();
   Result<void> append(const StopRecord& record);
@@ -57,10 +67,17 @@ struct ReceiptFile::Impl {
   Result<std::size_t> copy_without(const std::set<std::string>& agents, std::uint64_t kept, LineFile* to,
                                    std::uint64_t& bytes) const;
   Result<void> replace(LineFile&& made, std::uint64_t bytes);
+  Result<void> lock_file(const std::string& path);
+  std::optional<Error> problem() const;
+  void count_lost() noexcept;
   void fail(const Error& error) noexcept;
 
   LockFile lock;
+  // As well on the file: whoever removes the lock file does not open the way for a second writer.
+  LockFile own_lock;
   LineFile file;
+  LostCount lost_count;
+  WatchedFile watched;
   ChainHash hash;
   ReceiptOptions options;  // without the key
   ReceiptAnchor last;
@@ -78,7 +95,34 @@ Result<void> ReceiptFile::Impl::verify() {
   last = check->last;
   size = file.read_bytes();
   torn_bytes = check->torn_bytes;
-  return torn_bytes == 0 ? Result<void>() : file.truncate(size);
+  if (torn_bytes != 0)
+    if (Result<void> done = file.truncate(size); !done) return done;
+  const Result<std::uint64_t> found = lost_count.after(last.number);
+  if (!found) return found.error();
+  lost = *found;
+  watched.note();
+  return {};
+}
+
+Result<void> ReceiptFile::Impl::lock_file(const std::string& path) {
+  Result<LockFile> acquired = LockFile::acquire_existing(path, "ReceiptFile", "");
+  if (!acquired) return acquired.error();
+  own_lock = std::move(*acquired);
+  return {};
+}
+
+// What is written into a file that somebody has removed is lost.
+std::optional<Error> ReceiptFile::Impl::problem() const {
+  if (auto replaced = watched.replaced()) return replaced;
+  if (watched.shrank()) return watched.truncated();
+  return std::nullopt;
+}
+
+// The next receipt tells it, also that of another process.
+void ReceiptFile::Impl::count_lost() noexcept {
+  ++lost;
+  static_cast<void>(
+      attempt([&] { return lost_count.set(last.number, lost, options.sync == StoreSync::disk); }));
 }
 
 Receipt ReceiptFile::Impl::next_receipt(const StopRecord& record) const {
@@ -96,6 +140,7 @@ Receipt ReceiptFile::Impl::next_receipt(const StopRecord& record) const {
 
 // After an error nothing of the line is in the file, or `has_rest`.
 Result<void> ReceiptFile::Impl::write(const std::string& line) {
+  if (auto gone = problem()) return *std::move(gone);
   if (has_rest) {
     if (Result<void> done = file.truncate(size); !done) return done;
     has_rest = false;
@@ -106,6 +151,11 @@ Result<void> ReceiptFile::Impl::write(const std::string& line) {
     has_rest = !file.truncate(size);
     return done;
   }
+  if (auto gone = problem()) {
+    has_rest = true;
+    return *std::move(gone);
+  }
+  watched.note();
   return {};
 }
 
@@ -145,14 +195,20 @@ Result<std::size_t> ReceiptFile::Impl::copy_without(const std::set<std::string>&
 
 Result<void> ReceiptFile::Impl::replace(LineFile&& made, std::uint64_t bytes) {
   if (Result<void> done = made.flush(); !done) return done;
+  Result<LockFile> new_lock = LockFile::acquire_existing(made.path(), "ReceiptFile", "");
+  if (!new_lock) return new_lock.error();
+  if (auto gone = problem()) return *std::move(gone);
   if (Result<void> done = made.rename(file.path()); !done) return done;
+  own_lock = std::move(*new_lock);
   file = std::move(made);
   size = bytes;
   has_rest = false;
+  watched.note();
   return file.flush_folder();
 }
 
 Result<std::size_t> ReceiptFile::Impl::erase(const std::set<std::string>& agents, std::uint64_t kept) {
+  if (auto gone = problem()) return *std::move(gone);
   std::uint64_t bytes = 0;
   Result<std::size_t> wanted = copy_without(agents, kept, nullptr, bytes);
   if (!wanted || *wanted == 0) return wanted;
@@ -189,7 +245,10 @@ Result<std::unique_ptr<ReceiptFile>> ReceiptFile::open(const std::string& path, 
     if (!lock) return lock.error();
     Result<LineFile> file = LineFile::open(path, LineFile::Mode::append);
     if (!file) return file.error();
-    auto impl = std::make_unique<Impl>(std::move(*lock), std::move(*file), options);
+    Result<LostCount> lost = LostCount::open(path + "-lost");
+    if (!lost) return lost.error();
+    auto impl = std::make_unique<Impl>(std::move(*lock), std::move(*file), std::move(*lost), options);
+    if (Result<void> done = impl->lock_file(path); !done) return done.error();
     if (Result<void> done = impl->verify(); !done) return done.error();
     return std::unique_ptr<ReceiptFile>(new ReceiptFile(std::move(impl)));
   });
@@ -201,7 +260,7 @@ void ReceiptFile::record(const StopRecord& record) {
   Impl& impl = *impl_;
   const std::uint64_t before = impl.last.number;
   Result<void> done = attempt([&] { return impl.append(record); });
-  if (impl.last.number == before) ++impl.lost;
+  if (impl.last.number == before) impl.count_lost();
   if (done && impl.options.forget_deleted && record.verb == StopVerb::terminate) {
     const Result<std::size_t> erased = attempt([&] {
       std::set<std::string> agents(record.descendants.begin(), record.descendants.end());

@@ -446,3 +446,73 @@ TEST_CASE("receipts that wait for the disk are the same", "[receipts]") {
   CHECK(verify_receipts(folder.file(), {.anchor = file->last()}).value().intact());
   CHECK(file->last_error().code == Errc::none);
 }
+
+TEST_CASE("receipts that were lost before a kill are told by the next process", "[receipts][lost][G14]") {
+  const StoreFolder folder;
+  const std::string path = folder.file();
+  const StoreSync sync = GENERATE(StoreSync::process, StoreSync::disk);
+  {
+    const auto file = open_receipts(path, {.sync = sync});
+    file->record(stop_record("a"));
+    const FileSizeLimit limit(receipt_content(path).size() + 100);
+    CHECK_THROWS_AS(file->record(stop_record("b")), std::runtime_error);
+    CHECK_THROWS_AS(file->record(stop_record("b")), std::runtime_error);
+  }
+  open_receipts(path);  // a process that records nothing forgets nothing
+  open_receipts(path)->record(stop_record("c"));
+  CHECK(verify_receipts(path).value().lost == 2);
+  open_receipts(path)->record(stop_record("d"));
+  const ReceiptCheck check = verify_receipts(path).value();
+  CHECK(check.intact());
+  CHECK(check.records == 3);
+  CHECK(check.lost == 2);  // they are told once
+  // A file of another form says nothing.
+  set_receipt_content(path + "-lost", "many");
+  open_receipts(path)->record(stop_record("e"));
+  CHECK(verify_receipts(path).value().lost == 2);
+}
+
+TEST_CASE("a file of receipts that is gone does not swallow receipts in silence", "[receipts][files]") {
+  const StoreFolder folder;
+  const std::string path = folder.file();
+  const std::string how = GENERATE("removed", "replaced", "truncated");
+  CAPTURE(how);
+  std::vector<Errc> errors;
+  const auto file =
+      open_receipts(path, {.on_error = [&](const Error& error) { errors.push_back(error.code); }});
+  file->record(stop_record("a"));
+  const std::string content = receipt_content(path);
+  std::filesystem::rename(path, path + "-away");
+  if (how == "replaced") set_receipt_content(path, content);
+  if (how == "truncated") {
+    std::filesystem::rename(path + "-away", path);
+    std::filesystem::resize_file(path, content.size() - 1);
+  }
+  CHECK_THROWS_AS(file->record(stop_record("b")), std::runtime_error);
+  CHECK(errors == std::vector<Errc>{how == "truncated" ? Errc::store_corrupt : Errc::store_unavailable});
+  CHECK(file->last_error().message.find("was " + how) != std::string::npos);
+  CHECK(file->last().number == 1);
+  CHECK_FALSE(file->erase_agent("a").has_value());
+  if (how == "truncated")
+    set_receipt_content(path, content);
+  else
+    std::filesystem::rename(path + "-away", path);
+  file->record(stop_record("c"));
+  const ReceiptCheck check = verify_receipts(path).value();
+  CHECK(check.intact());
+  CHECK(check.records == 2);
+  CHECK(check.lost == 1);
+}
+
+TEST_CASE("a second writer of receipts does not get in by the removal of the lock file",
+          "[receipts][files]") {
+  const StoreFolder folder;
+  auto file = open_receipts(folder.file());
+  file->record(stop_record("a"));
+  if (GENERATE(false, true)) CHECK(file->erase_agent("a").value() == 1);  // it is another file then
+  std::filesystem::remove(folder.file() + "-lock");
+  CHECK(ReceiptFile::open(folder.file()).error().code == Errc::store_in_use);
+  file->record(stop_record("b"));
+  file.reset();
+  CHECK(open_receipts(folder.file())->last().number == 2);
+}
