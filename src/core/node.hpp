@@ -166,7 +166,8 @@ struct alignas(64) Node {
         static_cast<int>(below) << 1 | (deletes ? grade_deletes : 0) | (forks ? deletes_forks : 0);
     std::uint8_t before = extends.load(std::memory_order_relaxed);
     while (!extends.compare_exchange_weak(
-        before, static_cast<std::uint8_t>((before & (hold_below | stays_stopped | unusable | of_task)) | bits))) {
+        before,
+        static_cast<std::uint8_t>((before & (hold_below | stays_stopped | unusable | of_task)) | bits))) {
     }
   }
   bool is_root_sentinel() const noexcept { return parent.load(std::memory_order_relaxed) == nullptr; }
