@@ -60,10 +60,10 @@ struct ReceiptAnchor {
 /// end: see ReceiptAnchor. A body can be erased without breaking the chain. With a key the chain is evidence
 /// of tampering by those who do not have the key; without one it is a check of integrity only.
 ///
-/// One ReceiptFile writes a file at a time: it holds a lock on it and on a second file, with "-lock" at the end
-/// of its name, until its destruction or the end of the process. A third file, with "-lost" at the end, has
-/// the number of receipts that were lost since the last one, so that a later process tells them. Files are
-/// created with mode 0600.
+/// One ReceiptFile writes a file at a time: it holds a lock on it and on a second file, with "-lock" at the
+/// end of its name, until its destruction or the end of the process. A third file, with "-lost" at the end,
+/// has the number of receipts that were lost since the last one, so that a later process tells them. Files
+/// are created with mode 0600.
 ///
 /// If the file is removed, replaced or truncated while it is open, each further receipt is lost, with
 /// `store_unavailable` or `store_corrupt`, until the file is put back.
