@@ -178,7 +178,7 @@ RestartWorld::Run::~Run() {
   llm.reset();
 }
 
-RestartWorld::RestartWorld(bool in_file, RunEnd end, RestoreOptions options)
+RestartWorld::RestartWorld(bool in_file, ProcessEnd end, RestoreOptions options)
     : end_(end), options_(std::move(options)) {
   if (in_file) file_ = SqliteStore::open(folder_.file()).value();
   add_tools();
@@ -257,7 +257,7 @@ void RestartWorld::end_run() {
 }
 
 void RestartWorld::restart() {
-  if (end_ == RunEnd::killed && !file_) {
+  if (end_ == ProcessEnd::killed && !file_) {
     const MemoryStore before = memory_;
     end_run();
     memory_ = before;

@@ -38,7 +38,7 @@ class WorldClock final : public Clock {
 };
 
 // How a run of the program ends.
-enum class RunEnd : unsigned char {
+enum class ProcessEnd : unsigned char {
   never,    // it goes on
   orderly,  // the tree is destroyed, which writes what has changed
   killed    // the next run finds what was in the store before the tree was destroyed
@@ -46,12 +46,12 @@ enum class RunEnd : unsigned char {
 
 class RestartWorld {
  public:
-  RestartWorld(bool in_file, RunEnd end, RestoreOptions options);
+  RestartWorld(bool in_file, ProcessEnd end, RestoreOptions options);
   ~RestartWorld() { end_run(); }
   RestartWorld(const RestartWorld&) = delete;
   RestartWorld& operator=(const RestartWorld&) = delete;
 
-  RunEnd end() const noexcept { return end_; }
+  ProcessEnd end() const noexcept { return end_; }
   // Ends the run, and begins the next one.
   void restart();
   // Polls until nothing is left to do but to wait.
@@ -115,7 +115,7 @@ class RestartWorld {
   std::string all_of(const Agent& agent, bool ids);
   void watch(Run& run);
 
-  const RunEnd end_;
+  const ProcessEnd end_;
   StoreFolder folder_;
   MemoryStore memory_;
   std::unique_ptr<SqliteStore> file_;
