@@ -1,6 +1,7 @@
 #include "context/token_count.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 
 namespace agentcore {
@@ -26,7 +27,14 @@ void add(std::uint64_t& sum, std::uint64_t tokens) noexcept {
 }  // namespace
 
 std::size_t text_tokens(std::string_view text, const TokenCounter& count) {
-  return count ? count(text) : estimate_tokens(text);
+  if (!count) return estimate_tokens(text);
+  try {
+    return count(text);
+  } catch (const std::exception& error) {
+    throw CounterFailed(error.what());
+  } catch (...) {
+    throw CounterFailed("not a std::exception");
+  }
 }
 
 std::uint64_t tool_call_tokens(const std::vector<ToolCall>& calls, const TokenCounter& count) {

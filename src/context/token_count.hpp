@@ -9,7 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore::detail::context {
@@ -17,8 +20,18 @@ namespace agentcore::detail::context {
 // The tokens of a message besides its texts: its role and separators.
 inline constexpr std::size_t tokens_around_message = 4;
 
-// Each function counts texts with `count`; empty: with estimate_tokens(). They throw only the exceptions of
-// `count`.
+// What `count` has thrown, whatever its type.
+class AGENTCORE_INTERNAL_API CounterFailed final : public std::exception {
+ public:
+  explicit CounterFailed(std::string what) noexcept : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+// Each function counts texts with `count`; empty: with estimate_tokens(). They throw only CounterFailed, and
+// std::bad_alloc if there is no memory for its text.
 
 std::size_t text_tokens(std::string_view text, const TokenCounter& count = {});
 

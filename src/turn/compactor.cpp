@@ -69,7 +69,7 @@ bool Compactor::write(Turn turn, ChatRequest& request) {
   SummaryCall call;
   bool needed = false;
   bool written = false;
-  const bool counted = environment_.engine.guarded("TokenCounter", [&] {
+  const bool counted = count_guarded(environment_.engine, [&] {
     needed = plan(turn, call);
     written = needed && write_request(turn, call, request);
   });

@@ -2,6 +2,7 @@
 
 #include "tools/protocol.hpp"
 #include "tools/windows_text.hpp"
+#include "turn/request_tokens.hpp"
 #include "turn/stable_part.hpp"
 
 #include <algorithm>
@@ -168,7 +169,7 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   const AgentSpec& spec = turn.spec();
   TurnData& data = turn.data();
   ContextTrimmed left_out;
-  if (environment.engine.guarded("TokenCounter", [&] { trim(environment, turn, left_out); }) &&
+  if (count_guarded(environment.engine, [&] { trim(environment, turn, left_out); }) &&
       !turn.is_over())  // by a log sink
     emit_trimmed(environment, turn, std::move(left_out));
   if (!turn.is_admitted()) return;
