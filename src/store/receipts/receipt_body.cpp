@@ -80,8 +80,8 @@ std::string text_of(const CutOperation& operation) {
 }  // namespace
 
 std::string body_of(const StopRecord& record, const std::string& salt) {
-  return ObjectText()
-      .add("salt", json_text(salt))
+  ObjectText text;
+  text.add("salt", json_text(salt))
       .add("verb", json_text(to_string(record.verb)))
       .add("tree", record.tree)
       .add("agent", json_text(record.agent_id))
@@ -105,8 +105,9 @@ std::string body_of(const StopRecord& record, const std::string& salt) {
       .add("discarded_deltas", record.discarded_deltas)
       .add("tokens_counted", record.tokens_counted())
       .add("tokens_at_most", record.tokens_at_most())
-      .add_flag("complete", record.complete)
-      .end();
+      .add_flag("complete", record.complete);
+  if (record.restart) text.add_flag("restart", true);
+  return text.end();
 }
 
 bool names_any(std::string_view body, const std::set<std::string>& agents) {
