@@ -1,6 +1,7 @@
 #include "opened_store.hpp"
 
 #include "persist/context_record.hpp"
+#include "persist/host_store.hpp"
 #include "persist/record_kinds.hpp"
 
 #include <algorithm>

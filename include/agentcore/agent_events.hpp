@@ -85,8 +85,9 @@ struct Settled {
   StopOrigin origin = {};                ///< who stopped or deleted it, and why; as in StateChanged
 };
 
-/// The agent is deleted when all callbacks of this event have returned: the last event of the agent. From
-/// then on its id can be used again.
+/// The agent is deleted when all callbacks of this event have returned: the last event of the agent, but for
+/// StopPersisted and MessagePersisted, which come when its delete, and the ends of its messages, have reached
+/// the store. From then on its id can be used again.
 struct AgentDeleted {
   Agent agent;                             ///< the agent
   StopCause cause = StopCause::terminate;  ///< `terminate`, or `parent` if an ancestor was deleted

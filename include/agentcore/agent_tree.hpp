@@ -173,15 +173,22 @@ class AGENTCORE_API AgentTree {
   /// that was not complete, with what was acknowledged of it; and of the calls before the restart in the
   /// TurnResult of a turn that goes on, `mode`, `summary`, `task_id` and `last_result`.
   ///
-  /// Errors: those of Store::read() and Store::commit(); `store_corrupt` (a record cannot be read; the
-  /// message names it), `store_newer`, `invalid_config` (the tree has agents, or had this call before;
-  /// TreeOptions allow fewer agents or less depth), `runtime_gone`, `out_of_memory`. Then no agent exists,
-  /// and the store has what it had; the numbers of the next ids may have risen. To try again, create a new
-  /// AgentTree: this one may refuse a second call.
+  /// The tree is the owner of what the store has, until another tree is restored from it: that one begins the
+  /// next epoch (StoreBatch::epoch()), and from then on the commits of this one are refused with
+  /// `store_fenced`, which on_failure gets. This tree is not stopped by that: stop it if it must not go on in
+  /// memory. So a restart after a crash always gets the agents, also if the earlier process still lives.
+  ///
+  /// Errors: those of Store::read() and Store::commit(); `store_in_use` (another tree uses this Store
+  /// object), `store_fenced` (another process was restored from it at the same time), `store_corrupt` (a
+  /// record cannot be read; the message names it), `store_newer`, `invalid_config` (the tree has agents, or
+  /// had this call before; TreeOptions allow fewer agents or less depth), `runtime_gone`, `out_of_memory`.
+  /// Then no agent exists, and the store has what it had; the numbers of the next ids may have risen. To try
+  /// again, create a new AgentTree: this one may refuse a second call.
   /// @loop_thread
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options = {});
   /// Writes to the store everything that has changed, and returns when it is there: also if a commit has
-  /// failed before. Blocks as long as the store does. Without a store it does nothing.
+  /// failed before. Blocks as long as the store does. Without a store it does nothing. If nothing has
+  /// changed, an empty batch is committed, which says whether the store can still be written.
   ///
   /// Errors: those of Store::commit(); the changes then stay for the next commit. `store_failed` if the host
   /// has chosen AfterStoreFailure::go_on. In a MessageHandler, the message that it handles is in neither

@@ -107,13 +107,15 @@ enum class Errc : unsigned char {
   invalid_config,     ///< an option is invalid; the message names it
 
   // Stores. The message names the file and what to do.
-  store_in_use,       ///< another process or store writes the file
-  store_unavailable,  ///< the file cannot be opened or created, or belongs to another program
+  store_in_use,       ///< another process or store writes the file; or another tree uses the Store
+  store_unavailable,  ///< the file cannot be opened or created, belongs to another program, or was removed
+                      ///< or replaced while it was open
   store_read_only,    ///< the store, the file or its folder may not be written
   store_full,         ///< the disk is full, or the size limit of the store is reached
   store_corrupt,      ///< the file is damaged, or is no file of a store
   store_newer,        ///< a newer version of this library has written the file
   store_failed,       ///< any other failure of the store, e.g. an error of the disk
+  store_fenced,       ///< another tree was restored from the store since, and has taken the agents over
 };
 
 /// The name of the enumerator, e.g. "agent_not_found"; "" for Errc::none.

@@ -5,6 +5,7 @@
 #include <agentcore/store.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -27,6 +28,7 @@ class AGENTCORE_API MemoryStore final : public Store {
 
  private:
   std::map<RecordKey, std::string> records_;
+  std::uint64_t epoch_ = 0;
 };
 
 }  // namespace agentcore

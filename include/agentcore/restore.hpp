@@ -35,7 +35,8 @@ AGENTCORE_API std::string_view to_string(Durability durability) noexcept;
 /// What the tree does after a commit has failed.
 enum class AfterStoreFailure : std::uint8_t {
   /// Agents go on. The commit is tried again, after one second, two, four, ..., at most a minute; it then has
-  /// everything that has changed meanwhile.
+  /// everything that has changed meanwhile. After `store_fenced` it is not tried again: another tree has the
+  /// agents.
   retry,
   go_on,    ///< agents go on in memory alone; nothing is written to the store any more
   stop_all  ///< as `retry`, and AgentTree::stop_all() is called with the error as the reason

@@ -38,9 +38,13 @@ struct SqliteStoreOptions {
 /// Keeps records in one SQLite file, with a write-ahead log ("-wal" and "-shm" beside the file while it is
 /// open).
 ///
-/// One process writes a file: it holds a lock on a third file, with "-lock" at the end of its name, from
-/// open() to the destruction. Any number may read it with SqliteStoreOptions::read_only. The lock ends with
-/// the process, however it ends. Use it on a local disk: network file systems do not lock reliably.
+/// One process writes a file: it holds a lock on a third file, with "-lock" at the end of its name, and on
+/// the write-ahead log, from open() to the destruction. Any number may read it with
+/// SqliteStoreOptions::read_only. The locks end with the process, however it ends. Use it on a local disk:
+/// network file systems do not lock reliably.
+///
+/// If the file or its log is removed, replaced or truncated while it is open, commit(), compact() and check()
+/// say so: `store_unavailable` until the file is put back, `store_corrupt` if a part is missing.
 ///
 /// Files are created with mode 0600. Nothing in them is encrypted.
 ///

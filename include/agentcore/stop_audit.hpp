@@ -99,9 +99,10 @@ struct AGENTCORE_API StopRecord {
   /// False: there was no memory for some operations, and they are missing.
   bool complete = true;
   /// True: the process ended before it had settled, and AgentTree::restore() has finished it. The store has
-  /// neither who called it nor when and why: `caller` and `reason` are empty (`reason` names the code that was
-  /// not found, or what is damaged, if the restart has stopped the agent for that), and all times are that of
-  /// the restore. `operations` has the tool calls and tasks with an unknown effect of agents that are stopped.
+  /// neither who called it nor when and why: `caller` and `reason` are empty (`reason` names the code that
+  /// was not found, or what is damaged, if the restart has stopped the agent for that), and all times are
+  /// that of the restore. `operations` has the tool calls and tasks with an unknown effect of agents that are
+  /// stopped.
   bool restart = false;
 
   /// The sum of CutOperation::tokens_counted: what may still be billed.
@@ -121,10 +122,10 @@ struct AGENTCORE_API StopRecord {
 ///     agentcore::AgentTree tree{runtime, {.llm = &llm, .audit = &counter}};
 ///
 /// There is one record for each stop or delete that took effect, and for each deferred one that another one
-/// overtook. For those that a restart finishes, AgentTree::restore() calls it before it emits the first event;
-/// if the process ends before the next commit, the next restart does so again. There is none for a verb that
-/// had no effect, for a deferred stop that was withdrawn, and for those that have not settled when a tree
-/// without a store, or its Runtime, is destroyed.
+/// overtook. For those that a restart finishes, AgentTree::restore() calls it before it emits the first
+/// event; if the process ends before the next commit, the next restart does so again. There is none for a
+/// verb that had no effect, for a deferred stop that was withdrawn, and for those that have not settled when
+/// a tree without a store, or its Runtime, is destroyed.
 class AGENTCORE_API StopAudit {
  public:
   virtual ~StopAudit() = default;

@@ -5,6 +5,7 @@
 #include <agentcore/error.hpp>
 #include <agentcore/export.hpp>
 
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -81,13 +82,26 @@ class AGENTCORE_API StoreBatch {
   bool uses_reserve() const noexcept { return uses_reserve_; }
   /// See uses_reserve().
   void use_reserve(bool uses) noexcept { uses_reserve_ = uses; }
-  /// Removes all changes, and keeps the memory for the next ones.
+  /// Removes all changes and the epoch, and keeps the memory for the next ones.
   void clear() noexcept;
+
+  /// The epoch of the tree that makes the batch: each AgentTree::restore() begins the next one, so that two
+  /// trees never write one store. See Store::commit(). 0: the batch has none, and is not checked.
+  std::uint64_t epoch() const noexcept { return epoch_; }
+  /// True: the epoch begins with this batch. The epochs before it are over then.
+  bool begins_epoch() const noexcept { return begins_epoch_; }
+  /// Sets both. `epoch`: 0 to RecordKey::max.
+  void set_epoch(std::uint64_t epoch, bool begins = false) noexcept {
+    epoch_ = epoch;
+    begins_epoch_ = begins;
+  }
 
  private:
   std::vector<Change> changes_;
   std::size_t bytes_ = 0;
   bool uses_reserve_ = false;
+  std::uint64_t epoch_ = 0;
+  bool begins_epoch_ = false;
 };
 
 /// What a committed batch survives.
@@ -96,19 +110,39 @@ enum class StoreSync : std::uint8_t {
   disk,     ///< a loss of power, too: commit() returns when the disk has the batch
 };
 
+namespace detail::persist {
+class OwnedStore;
+}
+
 /// Keeps records, in the order of their keys. Implement it to keep them elsewhere, e.g. in a database of the
 /// host.
 ///
 /// A store is used by one thread at a time: a call may come from any thread, but never during another call.
+/// It is used by one tree at a time: AgentTree::restore() with a store of another tree returns `store_in_use`
+/// until that tree or its Runtime is destroyed. A copy of a store is another store.
+///
+/// A function that throws has failed like one that returns `store_failed`, whatever the type of the
+/// exception.
 class AGENTCORE_API Store {
  public:
   /// Gets a record. False: no further record is read. It must not call functions of the store. The body is
   /// valid during the call.
   using Visit = std::function<bool(const RecordKey& key, std::string_view body)>;
 
+  Store() noexcept = default;
+  Store(const Store&) noexcept {}
+  Store& operator=(const Store&) noexcept { return *this; }
   virtual ~Store() = default;
 
-  /// Makes all changes of the batch, or none. May block, e.g. for a disk.
+  /// Makes all changes of the batch, or none. May block, e.g. for a disk. A batch may have no changes: then
+  /// only its epoch is checked, and whether the store can still be written.
+  ///
+  /// If the batch has an epoch, it is compared with the one that the store keeps, which is 0 at first, in the
+  /// same transaction as the changes. A batch that begins an epoch is refused with `store_fenced` if its
+  /// epoch is not greater than that one, and replaces it. Any other batch is refused with `store_fenced` if
+  /// its epoch is not that one: another tree has taken the records over. This is what keeps two processes
+  /// apart on a database that both can reach. A store that ignores epochs works, but does not notice a second
+  /// owner.
   ///
   /// Errors: `invalid_config` (a field of a key is larger than RecordKey::max), `out_of_memory`, and the
   /// `store_...` codes of Errc. After an error the store can be used, and has what it had before the call:
@@ -122,6 +156,10 @@ class AGENTCORE_API Store {
   /// If `last` is before `first`, nothing is visited. Errors as of commit(). Records that were visited before
   /// the error are as they were stored.
   virtual Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) = 0;
+
+ private:
+  friend class detail::persist::OwnedStore;
+  std::atomic<bool> in_use_{false};  // a tree uses it
 };
 
 }  // namespace agentcore

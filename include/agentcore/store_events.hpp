@@ -69,12 +69,17 @@ struct AgentRestored {
 /// StopOptions::descendants_only. None for a stop that was resumed before its commit was made. It may come
 /// before or after the agent has settled.
 struct StopPersisted {
-  Agent agent;                ///< The agent on which the verb was called; empty for stop_all().
+  Agent agent;                ///< The agent on which the verb was called; `Agent{}` for stop_all().
   std::string agent_id = {};  ///< Its id, also if it is deleted already.
   bool deleted = false;       ///< True: it was deleted, by terminate(). False: stopped.
 };
 
-/// A message has reached the store.
+/// A message has reached the store. Not emitted with `ended == false` for a message that was dropped, or
+/// whose turn has ended, before the commit has returned (RestoreOptions::executor): so none of these follows
+/// MessageDropped.
+///
+/// While a store fails, up to 100,000 of these events and of StopPersisted are kept for the commit that
+/// succeeds. Those beyond are left out, and a log record says how many.
 struct MessagePersisted {
   Agent agent;        ///< the agent
   MessageId message;  ///< as returned by Agent::send()

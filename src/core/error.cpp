@@ -82,7 +82,8 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::store_full, "store_full"},
      {Errc::store_corrupt, "store_corrupt"},
      {Errc::store_newer, "store_newer"},
-     {Errc::store_failed, "store_failed"}})};
+     {Errc::store_failed, "store_failed"},
+     {Errc::store_fenced, "store_fenced"}})};
 static_assert(errc_names.is_in_order());
 
 constexpr detail::core::EnumNames stop_cause_names{

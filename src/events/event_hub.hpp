@@ -74,7 +74,7 @@ class EventHub {
     if (wants(kind)) emit_wanted(sequence, node.id(), std::forward<Make>(make));
   }
   // The same by the id of the agent, which may be gone: its handle then refers to no agent. 0: an event
-  // about the tree. Not for the ChangeListener.
+  // about the tree, with `Agent{}`. Not for the ChangeListener.
   template <typename Make>
   void emit_for(core::NodeId agent, Make&& make) noexcept {
     const std::uint64_t sequence = ++sequence_;
@@ -134,7 +134,7 @@ class EventHub {
     using Body = std::invoke_result_t<Make, Agent>;
     EventBody data(std::in_place_type<Body>, std::forward<Make>(make)(Agent()));
     Agent& handle = std::get_if<Body>(&data)->agent;
-    core::AgentAccess::lend(handle, core_, agent);
+    if (agent != 0) core::AgentAccess::lend(handle, core_, agent);
     const core::Forgetting forgetting(handle);
     const Event event(sequence, data);
     if (emitting_) [[unlikely]]

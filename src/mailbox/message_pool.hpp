@@ -137,6 +137,11 @@ class MessagePool {
   static std::uint32_t number_of(const Cell& cell) noexcept {
     return static_cast<std::uint32_t>(cell.id.load(std::memory_order_relaxed)) & max_cells;
   }
+  // True if that message waits, or its turn is in progress. @loop_thread
+  bool stands_for(MessageId id) const noexcept {
+    const std::uint64_t now = cell_of(id).id.load(std::memory_order_acquire);
+    return (now & withdrawn) == 0 && (now & ~marks) == id.value;
+  }
   // True if that message is in the cell, waits, and was not withdrawn. @threadsafe
   bool holds(std::uint32_t number, MessageId id) const noexcept {
     return (*this)[number].id.load(std::memory_order_seq_cst) == id.value;

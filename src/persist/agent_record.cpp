@@ -133,6 +133,7 @@ std::string to_json(const AgentRecord& record) {
   text.put("deletes_forks", record.deletes_forks);
   text.put("stopped_by_ancestor", record.stopped_by_ancestor);
   text.put("stays_stopped", record.stays_stopped);
+  text.put("unsettled", record.unsettled);
   text.put_enum("cause", record.cause, StopCause::user);
   text.put("paused", record.paused);
   text.put("held", record.held);
@@ -170,6 +171,7 @@ AgentRecord read_agent(std::string_view text) {
   get(object, "deletes_forks", record.deletes_forks);
   get(object, "stopped_by_ancestor", record.stopped_by_ancestor);
   get(object, "stays_stopped", record.stays_stopped);
+  get(object, "unsettled", record.unsettled);
   get_enum(object, "cause", record.cause, StopCause::lease);
   get(object, "paused", record.paused);
   get(object, "held", record.held);

@@ -56,6 +56,7 @@ struct AgentRecord {
   bool deletes_forks = false;  // Node::deletes_forks
   bool stopped_by_ancestor = false;
   bool stays_stopped = false;  // Node::stays_stopped
+  bool unsettled = false;      // its stop had not settled
   StopCause cause = StopCause::user;
   bool paused = false;
   bool held = false;

@@ -32,7 +32,7 @@ void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
     before = agent.mail;
     const bool rewrites = agent.mail_edited || agent.all_changed;
     for (const MessageId id : mail_.write(changes, node, agent.key, agent.mail, rewrites))
-      batch.acknowledgements.push_back({Acknowledgement::What::message, node.id(), id, {}});
+      batch.acknowledgements.add({Acknowledgement::What::message, node.id(), id, {}});
   }
   acknowledge_turn(batch, node, agent, before);
   write_grants(changes, node, agent);
@@ -79,7 +79,7 @@ void AgentWriter::acknowledge_turn(Batch& batch, const core::Node& node, StoredA
   const bool was_stored = std::any_of(stored.begin(), stored.end(),
                                       [&](const StoredMail& mail) { return mail.id == active->message; });
   if (!was_stored)
-    batch.acknowledgements.push_back({Acknowledgement::What::message, node.id(), active->message, {}});
+    batch.acknowledgements.add({Acknowledgement::What::message, node.id(), active->message, {}});
   agent.acknowledged_turn = node.turns;
 }
 
@@ -96,7 +96,7 @@ void AgentWriter::write_intents(Batch& batch, const core::Node& node, StoredAgen
   const bool any = std::any_of(agent.intents.begin(), agent.intents.end(),
                                [](const Intent& intent) { return intent.state == Intent::State::noted; });
   if (!any && !agent.lost_intent) return;
-  batch.acknowledgements.push_back({Acknowledgement::What::intents, node.id(), {}, {}});
+  batch.acknowledgements.add({Acknowledgement::What::intents, node.id(), {}, {}});
   agent.lost_intent = false;
   for (Intent& intent : agent.intents) intent.state = std::max(intent.state, Intent::State::written);
 }
@@ -116,6 +116,7 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
   record.deletes_forks = node.extends_below(core::Node::deletes_forks);
   record.stopped_by_ancestor = node.settling.stopped_by_ancestor;
   record.stays_stopped = node.extends_below(core::Node::stays_stopped);
+  record.unsettled = !packed.is_open() && packed.state() != AgentState::stopped;
   record.cause = node.settling.cause;
   record.paused = packed.is_paused();
   record.held = packed.is_held();
@@ -136,7 +137,7 @@ AgentRecord AgentWriter::record_of(const core::Node& node, const StoredAgent& ag
 void AgentWriter::keep_unusable(AgentRecord& record, const Unusable& found) {
   if (found.is_open) {
     record.gate = core::Gate::open;
-    record.stopped_by_ancestor = record.stays_stopped = false;
+    record.stopped_by_ancestor = record.stays_stopped = record.unsettled = false;
     record.cause = StopCause::user;
   }
   if (found.turn) record.turn = found.turn;

@@ -21,7 +21,7 @@ namespace agentcore::detail::persist {
 // Changes for the store, and what is reported to the host when they are there.
 struct Batch {
   StoreBatch changes;
-  std::vector<Acknowledgement> acknowledgements;
+  Acknowledgements acknowledgements;
 };
 
 // All @loop_thread. What throws std::bad_alloc has written a part: the agent is then to be written again,

@@ -1,23 +1,11 @@
 #include "persist/commit.hpp"
 
+#include "persist/host_store.hpp"
+
 #include <exception>
 #include <utility>
 
 namespace agentcore::detail::persist {
-namespace {
-
-// Without memory the error has no text.
-Error thrown(const char* what) noexcept {
-  Error error{Errc::store_failed, {}};
-  try {
-    error.message = std::string("Store::commit() threw an exception: ") + what;
-  } catch (const std::exception&) {
-    error.message.clear();
-  }
-  return error;
-}
-
-}  // namespace
 
 bool Commit::begin() noexcept {
   const core::Lock lock(mutex_);
@@ -26,13 +14,7 @@ bool Commit::begin() noexcept {
 
 void Commit::run() noexcept {
   if (!begin()) return;
-  try {
-    end(store_.commit(batch_, sync_));
-  } catch (const std::exception& error) {
-    end(thrown(error.what()));
-  } catch (...) {
-    end(thrown("not a std::exception"));
-  }
+  end(commit_to(store_, batch_, sync_));
 }
 
 void Commit::finish() noexcept {

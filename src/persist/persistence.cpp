@@ -54,7 +54,7 @@ Error no_memory() noexcept {
 
 }  // namespace
 
-Persistence::Persistence(Tree tree, Ref<Store> store, RestoreOptions options)
+Persistence::Persistence(Tree tree, std::shared_ptr<OwnedStore> store, RestoreOptions options)
     : tree_(std::move(tree)),
       store_(std::move(store)),
       options_(std::move(options)),
@@ -91,10 +91,11 @@ void Persistence::end_poll() {
   }
 }
 
-// False: there is nothing to commit now. Throws std::bad_alloc; then no change is lost.
-bool Persistence::begin() {
+// False: there is nothing to commit now. Throws std::bad_alloc; then no change is lost. `also_empty`: a
+// commit without changes says whether the store can still be written.
+bool Persistence::begin(bool also_empty) {
   if (urgent_.empty()) {
-    if (!collect()) return false;
+    if (!collect(also_empty)) return false;
     if (is_full_ && begin_urgent()) return true;
     if (failed_ && waits_) return false;
   }
@@ -111,7 +112,7 @@ bool Persistence::begin() {
 
 // Takes what has changed out of the recorder. What has failed is made anew, from the present state: what was
 // deleted or changed since is not written. False: there is nothing.
-bool Persistence::collect() {
+bool Persistence::collect(bool also_empty) {
   unstored_.reserve(unstored_.size() + 1);
   unstored_.push_back(recorder_.take());
   const auto is_empty = [](const Batch& batch) {
@@ -120,8 +121,9 @@ bool Persistence::collect() {
   std::erase_if(unstored_, is_empty);
   if (unstored_.empty()) {
     failed_ = is_full_ = false;
-    waits_for_store_.end_all({});
-    return false;
+    if (also_empty) unstored_.emplace_back();
+    if (!also_empty) waits_for_store_.end_all({});
+    return also_empty;
   }
   if (unstored_.size() == 1) return true;
   Batch all;
@@ -129,8 +131,8 @@ bool Persistence::collect() {
   for (const Batch& batch : unstored_) batches.push_back(&batch.changes);
   all.changes = merged(batches);
   for (const Batch& batch : unstored_)
-    for (const Acknowledgement& one : batch.acknowledgements)
-      if (recorder_.is_in_force(one)) all.acknowledgements.push_back(one);
+    all.acknowledgements.add_all(batch.acknowledgements,
+                                 [this](const Acknowledgement& one) { return recorder_.is_in_force(one); });
   unstored_.front() = std::move(all);
   unstored_.erase(unstored_.begin() + 1, unstored_.end());
   return true;
@@ -141,9 +143,8 @@ bool Persistence::collect() {
 bool Persistence::begin_urgent() {
   is_full_ = waits_;  // else everything follows it at once
   auto found = urgent_changes(unstored_.front().changes,
-                              [this](const RecordKey& first, const RecordKey& last, const Read& visit) {
-                                return read(first, last, visit);
-                              });
+                              [this](const RecordKey& first, const RecordKey& last,
+                                     const VisitRecord& visit) { return read(first, last, visit); });
   if (!found) return false;
   unwritten_ = std::move(found->unwritten);
   urgent_ = std::move(found->batches);
@@ -153,7 +154,8 @@ bool Persistence::begin_urgent() {
 }
 
 void Persistence::start(StoreBatch&& changes, bool is_urgent) {
-  auto commit = std::make_shared<Commit>(*store_, options_.sync);
+  auto commit = std::make_shared<Commit>(*store_->ref(), options_.sync);
+  changes.set_epoch(store_->epoch());
   commit->set_batch(std::move(changes));
   commit_ = std::move(commit);
   commits_urgent_ = is_urgent;
@@ -161,7 +163,7 @@ void Persistence::start(StoreBatch&& changes, bool is_urgent) {
 
 void Persistence::submit() noexcept {
   const bool submitted = tree_.engine.guarded("RestoreOptions::executor", [&] {
-    const auto job = std::make_shared<const Job>(commit_, tree_.engine.waker(), store_);
+    const auto job = std::make_shared<const Job>(commit_, tree_.engine.waker(), store_->ref());
     options_.executor->submit([job] { job->run(); });
   });
   if (submitted) return;
@@ -186,7 +188,7 @@ Result<void> Persistence::flush() {
     for (bool is_last = false; !is_last;) {
       const bool had_begun = commit_ != nullptr;
       waits_ = false;
-      if (!commit_ && !begin()) return {};
+      if (!commit_ && !begin(!closing_)) return {};
       is_last = !had_begun && !commits_urgent_;
       commit_->finish();
       const Result<void> result = commit_->result();
@@ -202,7 +204,7 @@ Result<void> Persistence::flush() {
 
 // A commit that fails is tried once more: what has failed may have been an earlier one.
 void Persistence::close() noexcept {
-  if (std::exchange(closing_, true) || detached_) return;
+  if (std::exchange(closing_, true) || detached_) return store_->release();
   try {
     Result<void> result = flush();
     if (!result) result = flush();
@@ -214,6 +216,7 @@ void Persistence::close() noexcept {
   }
   retry_ = {};
   detached_ = true;
+  store_->release();
 }
 
 // The commit has ended: reports it, or keeps what it has for the next attempt. Agents that wait for its end,
@@ -240,7 +243,11 @@ void Persistence::on_stored() {
   is_full_ = false;
   waits_for_store_.end_commit({});
   const std::vector<Batch> stored = std::exchange(unstored_, {});
-  for (const Acknowledgement& one : stored.front().acknowledgements)
+  const Acknowledgements& acknowledgements = stored.front().acknowledgements;
+  if (acknowledgements.left_out() > 0 && !closing_)
+    tree_.engine.log(LogLevel::warning, "StopPersisted and MessagePersisted were left out",
+                     {{"count", std::to_string(acknowledgements.left_out())}});
+  for (const Acknowledgement& one : acknowledgements.list())
     if (!closing_ && !tree_.hub.closed()) report(one);
 }
 
@@ -248,13 +255,14 @@ void Persistence::on_stored() {
 void Persistence::on_urgent_stored() {
   if (!urgent_.empty()) return;
   using What = Acknowledgement::What;
-  std::vector<Acknowledgement> stored, left;
-  for (const Acknowledgement& one : unstored_.front().acknowledgements) {
-    const bool is_stored =
-        one.what == What::erasure || (one.what == What::stop && !unwritten_.contains(one.agent));
-    (is_stored ? stored : left).push_back(one);
-  }
-  unstored_.front().acknowledgements = std::move(left);
+  Acknowledgements& all = unstored_.front().acknowledgements;
+  const auto is_stored = [this](const Acknowledgement& one) {
+    return one.what == What::erasure || (one.what == What::stop && !unwritten_.contains(one.agent));
+  };
+  std::vector<Acknowledgement> stored;
+  for (const Acknowledgement& one : all.list())
+    if (is_stored(one)) stored.push_back(one);
+  all.remove_if(is_stored);
   for (const Acknowledgement& one : stored)
     if (!closing_ && !tree_.hub.closed()) report(one);
 }
@@ -289,6 +297,8 @@ void Persistence::report(const Acknowledgement& one) noexcept {
         return StopPersisted{std::move(agent), one.name, one.what == What::erasure};
       });
     case What::message:
+      if (!tree_.pool.stands_for(one.message)) return;  // it was dropped, or handled, while the commit ran
+      [[fallthrough]];
     case What::end_of_message:
       return tree_.hub.emit_for(one.agent, [&](Agent agent) {
         return MessagePersisted{std::move(agent), one.message, one.what == What::end_of_message};
@@ -312,7 +322,10 @@ void Persistence::on_failure(const Error& error) noexcept {
     detach();
     return;
   }
-  retry_later();
+  if (error.code == Errc::store_fenced)
+    waits_ = true;  // for nothing: the store stays that of another tree
+  else
+    retry_later();
   if (after == AfterStoreFailure::stop_all)
     tree_.engine.guarded("stop_all()", [&] { tree_.stop(0, "the store failed: " + error.message); });
 }
@@ -352,20 +365,9 @@ void Persistence::retry_later() noexcept {
   });
 }
 
-// A store may be the host's: nothing is thrown through it.
-Result<void> Persistence::read(const RecordKey& first, const RecordKey& last, const Read& visit) {
+Result<void> Persistence::read(const RecordKey& first, const RecordKey& last, const VisitRecord& visit) {
   if (commit_) commit_->finish();  // a store is used by one thread at a time
-  std::exception_ptr thrown;
-  Result<void> done = store_->read(first, last, [&](const RecordKey& key, std::string_view body) {
-    try {
-      visit(key, body);
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    return thrown == nullptr;
-  });
-  if (thrown) std::rethrow_exception(thrown);
-  return done;
+  return store_->read(first, last, visit);
 }
 
 Result<void> Persistence::load(core::Node& node) {

@@ -8,6 +8,7 @@
 #include "loop/source.hpp"
 #include "persist/commit.hpp"
 #include "persist/delayed_reads.hpp"
+#include "persist/owned_store.hpp"
 #include "persist/recorder.hpp"
 #include "persist/store_waits.hpp"
 
@@ -44,7 +45,7 @@ class Persistence final : public loop::Source {
     // Stops an agent, or all if it is 0.
     std::function<void(core::NodeId agent, std::string reason)> stop;
   };
-  Persistence(Tree tree, Ref<Store> store, RestoreOptions options);
+  Persistence(Tree tree, std::shared_ptr<OwnedStore> store, RestoreOptions options);
   ~Persistence();
   Persistence(const Persistence&) = delete;
   Persistence& operator=(const Persistence&) = delete;
@@ -77,14 +78,12 @@ class Persistence final : public loop::Source {
   bool is_delayed(core::NodeId agent) const noexcept {
     return delayed_reads_.contains(agent) || (!readers_.empty() && readers_.contains(agent));
   }
-  // Calls visit(key, body) for each of these records, between two commits. What it throws ends the reading,
-  // and is thrown.
-  using Read = std::function<void(const RecordKey& key, std::string_view body)>;
-  Result<void> read(const RecordKey& first, const RecordKey& last, const Read& visit);
+  // OwnedStore::read(), between two commits.
+  Result<void> read(const RecordKey& first, const RecordKey& last, const VisitRecord& visit);
 
  private:
-  bool begin();
-  bool collect();
+  bool begin(bool also_empty = false);
+  bool collect(bool also_empty);
   bool begin_urgent();
   void start(StoreBatch&& changes, bool is_urgent);
   void submit() noexcept;
@@ -98,7 +97,7 @@ class Persistence final : public loop::Source {
   void retry_later() noexcept;
 
   Tree tree_;
-  Ref<Store> store_;
+  std::shared_ptr<OwnedStore> store_;
   RestoreOptions options_;
   Recorder recorder_;
   std::shared_ptr<Commit> commit_;  // that runs; null: none

@@ -15,14 +15,4 @@ using VisitRecord = std::function<void(const RecordKey& key, std::string_view bo
 using ReadRange =
     std::function<Result<void>(const RecordKey& first, const RecordKey& last, const VisitRecord& visit)>;
 
-// Reads a store that no tree uses. The store must live as long.
-inline ReadRange ranges_of(Store& store) {
-  return [&store](const RecordKey& first, const RecordKey& last, const VisitRecord& visit) {
-    return store.read(first, last, [&](const RecordKey& key, std::string_view body) {
-      visit(key, body);
-      return true;
-    });
-  };
-}
-
 }  // namespace agentcore::detail::persist

@@ -87,7 +87,7 @@ void Recorder::on_turn_ended(const core::Node& node, MessageId message) noexcept
   writer_.mail().note(message);
   note_accounts_above(node);
   try {
-    batch_.acknowledgements.push_back({Acknowledgement::What::end_of_message, node.id(), message, {}});
+    batch_.acknowledgements.add({Acknowledgement::What::end_of_message, node.id(), message, {}});
   } catch (const std::bad_alloc&) {
     // The host gets no acknowledgement; nothing else depends on that.
   }
@@ -145,7 +145,7 @@ void Recorder::note_edited_mail(const core::Node& node) noexcept {
 
 void Recorder::note_stop(core::NodeId agent, std::string name, bool deletes) {
   using What = Acknowledgement::What;
-  batch_.acknowledgements.push_back({deletes ? What::erasure : What::stop, agent, {}, std::move(name)});
+  batch_.acknowledgements.add({deletes ? What::erasure : What::stop, agent, {}, std::move(name)});
   if (StoredAgent* const stored = agents_.find(agent)) agents_.note(agent, *stored);
   due_ = urgent_ = true;
 }
@@ -189,7 +189,7 @@ Batch Recorder::take() {
   if (agents_.lost_any()) add_missing();
   agents_.write_changed([this](core::NodeId id) { write(id); });
   write_tree();
-  std::erase_if(batch_.acknowledgements, [this](const Acknowledgement& one) { return !is_in_force(one); });
+  batch_.acknowledgements.remove_if([this](const Acknowledgement& one) { return !is_in_force(one); });
   due_ = urgent_ = false;
   return std::exchange(batch_, {});
 }
@@ -233,6 +233,7 @@ void Recorder::write(core::NodeId id) {
 void Recorder::write_tree() {
   const core::PackedState packed = table_.root_sentinel().load();
   tree_.stopped = !packed.is_open() || packed.stop_grade() != core::Grade::none;
+  tree_.stop_unsettled = tree_.stopped && packed.state() != AgentState::stopped;
   tree_.paused = packed.is_paused();
   tree_.next_key = agents_.next_key();
   tree_.next_spec = writer_.specs().next_number();

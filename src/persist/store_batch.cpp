@@ -22,6 +22,7 @@ void StoreBatch::clear() noexcept {
   changes_.clear();
   bytes_ = 0;
   uses_reserve_ = false;
+  set_epoch(0);
 }
 
 }  // namespace agentcore

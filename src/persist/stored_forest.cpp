@@ -59,6 +59,18 @@ Error corrupt_record(std::string_view kind, std::uint64_t owner, std::string_vie
                                    std::to_string(owner) + ' ' + std::string(why)};
 }
 
+Result<TreeRecord> tree_of(std::string_view body) {
+  try {
+    TreeRecord tree = read_tree(body);
+    if (tree.format <= TreeRecord::format_now) return tree;
+    return Error{Errc::store_newer, "the store has agents in format " + std::to_string(tree.format) +
+                                        "; this version of the library reads up to format " +
+                                        std::to_string(TreeRecord::format_now)};
+  } catch (const nlohmann::json::exception& error) {
+    return corrupt_record("tree", 0, std::string("cannot be read: ") + error.what());
+  }
+}
+
 std::string ForestAgent::id() const {
   return record.name.empty() ? core::NameTable::generated(record.node) : record.name;
 }
@@ -109,12 +121,12 @@ void StoredForest::add(const RecordKey& key, std::string_view body) {
 }
 
 void StoredForest::add_tree(std::string_view body) {
-  tree_ = read_tree(body);
-  is_empty_ = false;
-  if (tree_.format > TreeRecord::format_now)
-    throw CannotRead{{Errc::store_newer, "the store has agents in format " + std::to_string(tree_.format) +
-                                             "; this version of the library reads up to format " +
-                                             std::to_string(TreeRecord::format_now)}};
+  Result<TreeRecord> tree = tree_of(body);
+  if (!tree) throw CannotRead{tree.error()};
+  tree_ = *std::move(tree);
+  TreeRecord empty;  // of a store that had an owner, and no agent yet
+  empty.epoch = tree_.epoch;
+  is_empty_ = tree_ == empty;
 }
 
 void StoredForest::add_spec(std::uint64_t number, std::string_view body) {

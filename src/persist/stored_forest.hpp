@@ -81,6 +81,8 @@ class AGENTCORE_INTERNAL_API StoredForest {
   std::vector<std::uint64_t> unowned_contexts_;
 };
 
+// The tree record, or why the store cannot be restored.
+Result<TreeRecord> tree_of(std::string_view body);
 // The error of a store whose record cannot be restored. `kind`: of the record.
 Error corrupt_record(std::string_view kind, std::uint64_t owner, std::string_view why);
 

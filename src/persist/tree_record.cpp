@@ -21,6 +21,8 @@ std::string to_json(const TreeRecord& record) {
   text.add("stopped", record.stopped);
   text.add("paused", record.paused);
   text.put("swept", record.swept);
+  text.add("epoch", record.epoch);
+  text.put("stop_unsettled", record.stop_unsettled);
   return text.take();
 }
 
@@ -57,6 +59,8 @@ TreeRecord read_tree(std::string_view text) {
   get(object, "questions", record.questions);
   get(object, "grants", record.grants);
   get(object, "identity", record.identity);
+  get(object, "epoch", record.epoch);
+  get(object, "stop_unsettled", record.stop_unsettled);
   need(object, "stopped", record.stopped);
   need(object, "paused", record.paused);
   get(object, "swept", record.swept);
@@ -65,6 +69,7 @@ TreeRecord read_tree(std::string_view text) {
   check_key("next_segment", record.next_segment);
   check_number("questions", record.questions);
   check_number("grants", record.grants);
+  check_number("epoch", record.epoch);
   if (!record.identity.empty() && !is_identity(record.identity))
     refuse_field("identity", "is not 32 digits of a hexadecimal number");
   return record;

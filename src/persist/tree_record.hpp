@@ -20,10 +20,12 @@ struct TreeRecord {
   std::uint64_t grants = 0;        // the highest id of a grant so far
   std::string identity;            // of the tree, in the idempotency keys of its tool calls
   bool stopped = false;            // by stop_all()
+  bool stop_unsettled = false;     // and that had not settled
   bool paused = false;             // by pause_all()
   // No record of a conversation is without an agent. False: an earlier version has written the store, which
   // may have left some.
   bool swept = false;
+  std::uint64_t epoch = 0;  // of the owner: OwnedStore
 
   bool operator==(const TreeRecord&) const = default;
 };

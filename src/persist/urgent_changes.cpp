@@ -103,6 +103,7 @@ void UrgentWriter::write_tree() {
   if (!body) return;
   TreeRecord record = read_tree(*body);
   const TreeRecord before = record, present = read_tree(*found->second->body);
+  if (present.stopped) record.stop_unsettled = present.stop_unsettled;
   record.stopped = record.stopped || present.stopped;
   record.paused = record.paused || present.paused;
   if (!(record == before)) batch().put(key, to_json(record));
@@ -148,6 +149,7 @@ bool UrgentWriter::close(AgentRecord& record, const AgentRecord& present) const 
     record.deletes_forks = present.deletes_forks;
     record.stopped_by_ancestor = present.stopped_by_ancestor;
     record.stays_stopped = present.stays_stopped;
+    record.unsettled = present.unsettled;
     record.cause = present.cause;
   }
   record.stays_stopped = record.stays_stopped || present.stays_stopped;

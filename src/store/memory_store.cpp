@@ -25,12 +25,14 @@ std::vector<Records::node_type> nodes_of(const StoreBatch& batch) {
 
 Result<void> MemoryStore::commit(const StoreBatch& batch, StoreSync) {
   if (auto problem = detail::store::problem_of(batch)) return *std::move(problem);
+  if (auto fence = detail::store::fence_of(batch, epoch_)) return *std::move(fence);
   std::vector<Records::node_type> nodes;
   try {
     nodes = nodes_of(batch);
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, "no memory for the records of the batch; nothing was stored"};
   }
+  if (batch.begins_epoch()) epoch_ = batch.epoch();
   auto node = nodes.begin();
   for (const StoreBatch::Change& change : batch.changes()) {
     if (change.last < change.first) continue;

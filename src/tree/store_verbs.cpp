@@ -3,6 +3,7 @@
 #include "core/gates.hpp"
 #include "mailbox/mailbox.hpp"
 #include "tree/restore_gaps.hpp"
+#include "tree/restore_records.hpp"
 #include "tree/restore_reporter.hpp"
 
 #include <agentcore/history.hpp>
@@ -64,7 +65,8 @@ std::optional<Error> StoreVerbs::problem_of(const Ref<Store>& store) const {
   return std::nullopt;
 }
 
-std::shared_ptr<persist::Persistence> StoreVerbs::attached(Ref<Store> store, RestoreOptions options) const {
+std::shared_ptr<persist::Persistence> StoreVerbs::attached(std::shared_ptr<persist::OwnedStore> store,
+                                                           RestoreOptions options) const {
   return std::make_shared<persist::Persistence>(
       persist::Persistence::Tree{tree_.lifetime, tree_.table, tree_.pool, tree_.steers, tree_.mail_notes,
                                  hub_, *tree_.engine, turns_, [this] { return tree_.handle(0); },
@@ -89,15 +91,20 @@ Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions optio
   const LoopEntry entry(tree_.lifetime);
   try {
     const StoreSync sync = options.sync;
-    auto persistence = attached(store, std::move(options));
+    auto taken = persist::OwnedStore::take(std::move(store), sync);
+    if (!taken) return taken.error();
+    const auto owned = std::make_shared<persist::OwnedStore>(*std::move(taken));
+    auto persistence = attached(owned, std::move(options));
     StoredTree stored;
     if (auto read = stored.read(*persistence, tree_, turns_); !read) return read.error();
     auto created = create(stored, *persistence);
     RestoreReporter reporter(tree_, turns_, scheduler_, hub_);
+    RestoreRecords records(tree_);
     RestoreReport report;
     try {
-      if (created) created = reserve_numbers(stored, *store, sync);
+      if (created) created = reserve_numbers(stored, *owned, sync);
       if (created) report = reporter.report_of(stored);
+      if (created) records.make(stored);
       if (created) tree_.engine->add_source(persistence);
     } catch (...) {
       withdraw(stored);
@@ -108,6 +115,7 @@ Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions optio
       return created.error();
     }
     begin(stored, std::move(persistence));
+    records.report();
     reporter.emit(stored);
     return report;
   } catch (const std::bad_alloc&) {
@@ -178,6 +186,7 @@ Result<void> StoreVerbs::create(StoredTree& stored, persist::Persistence& persis
 persist::TreeRecord StoreVerbs::first_record(const StoredTree& stored) {
   persist::TreeRecord record;
   if (!stored.is_empty()) record = raised(stored.tree());
+  record.epoch = stored.tree().epoch;
   record.identity = turns_.restorer().identify(record.identity);
   record.swept = true;
   return record;
@@ -202,7 +211,8 @@ void StoreVerbs::reserve(StoredTree& stored) {
 }
 
 // Before an id is given: the next restart leaves out what this run gives, although it may not commit it.
-Result<void> StoreVerbs::reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync) {
+Result<void> StoreVerbs::reserve_numbers(const StoredTree& stored, persist::OwnedStore& store,
+                                         StoreSync sync) {
   if (stored.is_empty()) return {};
   StoreBatch batch = stored.sweep();
   batch.use_reserve(true);  // it replaces a record, and erases
@@ -380,6 +390,7 @@ void StoreVerbs::begin(StoredTree& stored, std::shared_ptr<persist::Persistence>
   if (!stored.is_empty()) close_tree(stored.tree());
   tree_.persistence = std::move(persistence);
   persist::Recorder& recorder = *tree_.persistence->recorder();
+  if (stored.tree().stop_unsettled) recorder.note_tree();
   hub_.changes = &recorder;
   tree_.mail_notes.enable(true);
   turns_.parked().note_pause();  // some may be paused

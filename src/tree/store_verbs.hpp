@@ -48,11 +48,12 @@ class StoreVerbs {
 
  private:
   std::optional<Error> problem_of(const Ref<Store>& store) const;
-  std::shared_ptr<persist::Persistence> attached(Ref<Store> store, RestoreOptions options) const;
+  std::shared_ptr<persist::Persistence> attached(std::shared_ptr<persist::OwnedStore> store,
+                                                 RestoreOptions options) const;
   Result<void> create(StoredTree& stored, persist::Persistence& persistence);
   persist::TreeRecord first_record(const StoredTree& stored);
   void reserve(StoredTree& stored);
-  Result<void> reserve_numbers(const StoredTree& stored, Store& store, StoreSync sync);
+  Result<void> reserve_numbers(const StoredTree& stored, persist::OwnedStore& store, StoreSync sync);
   Result<void> place(StoredAgentOfTree& agent, persist::Persistence& persistence);
   void close(core::Node& node, const StoredAgentOfTree& agent) noexcept;
   Result<void> load(core::Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence);

@@ -47,7 +47,7 @@ std::unique_ptr<persist::Unusable> StoredAgentOfTree::unusable() const {
 bool StoredAgentOfTree::is_derived() const noexcept {
   if (origin_moved || held != record.held || held_by_restart != record.held_by_restart) return true;
   if (is_stopped_as_unusable()) return false;  // the store keeps it open
-  return gate != record.gate || record.grade != core::Grade::none ||
+  return record.unsettled || gate != record.gate || record.grade != core::Grade::none ||
          stopped_by_ancestor != record.stopped_by_ancestor || cause != record.cause;
 }
 

@@ -127,6 +127,14 @@ void Database::set_busy_timeout(int milliseconds) noexcept {
   sqlite3_busy_timeout(handle_.get(), milliseconds);
 }
 
+std::optional<std::int64_t> Database::frames_of_log() noexcept {
+  int frames = -1;
+  const int result =
+      sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, &frames, nullptr);
+  if ((result != SQLITE_OK && result != SQLITE_BUSY) || frames < 0) return std::nullopt;
+  return frames;
+}
+
 Error Database::error() const {
   const int result = sqlite3_extended_errcode(handle_.get());
   const Reason reason = reason_of(result);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -71,6 +72,8 @@ class Database {
   Result<std::int64_t> integer(std::string_view sql);
   bool in_transaction() const noexcept;
   void set_busy_timeout(int milliseconds) noexcept;
+  // How many frames the write-ahead log has according to its index. Nothing: they cannot be read.
+  std::optional<std::int64_t> frames_of_log() noexcept;
 
   // The last failure as an Error: the name of the file, what SQLite says, and what to do.
   Error error() const;

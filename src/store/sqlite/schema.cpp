@@ -11,6 +11,8 @@ namespace {
 constexpr std::array<const char*, static_cast<std::size_t>(newest_version)> steps{
     "CREATE TABLE records (kind INTEGER NOT NULL, owner INTEGER NOT NULL, number INTEGER NOT NULL,"
     " body BLOB NOT NULL, PRIMARY KEY (kind, owner, number)) WITHOUT ROWID;",
+    // The epoch of the tree that writes the records: StoreBatch::epoch().
+    "CREATE TABLE owner (epoch INTEGER NOT NULL); INSERT INTO owner (epoch) VALUES (0);",
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace agentcore::detail::store {
 // Marks the file as one of this library (PRAGMA application_id): "agtc".
 inline constexpr std::int64_t application_id = 0x61677463;
 // The newest version of the tables (PRAGMA user_version). 0 is a new file.
-inline constexpr std::int64_t newest_version = 1;
+inline constexpr std::int64_t newest_version = 2;
 
 // Why the file cannot be used: it belongs to another program, or a newer version has written it.
 std::optional<Error> problem_of(Database& database);

@@ -3,6 +3,7 @@
 #include "store/reserve_file.hpp"
 #include "store/sqlite/database.hpp"
 #include "store/sqlite/schema.hpp"
+#include "store/sqlite/store_files.hpp"
 
 #include <agentcore/sqlite_store.hpp>
 
@@ -27,6 +28,7 @@ using detail::store::LockFile;
 using detail::store::ReserveFile;
 using detail::store::Statement;
 using detail::store::StatementUse;
+using detail::store::StoreFiles;
 
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t max_reserve = std::uint64_t{1} << 30;
@@ -105,18 +107,24 @@ Changes in_order_of_keys(const StoreBatch& batch) {
 }  // namespace
 
 struct SqliteStore::Impl {
-  Impl(LockFile lock, Database opened, bool only_read) noexcept
-      : file_lock(std::move(lock)), database(std::move(opened)), read_only(only_read) {}
+  Impl(LockFile lock, Database opened, bool only_read)
+      : file_lock(std::move(lock)),
+        database(std::move(opened)),
+        files(database.path()),
+        read_only(only_read) {}
 
   LockFile file_lock;  // released after the database is closed
+  // As well on the write-ahead log: whoever removes the lock file does not open the way for a second writer.
+  LockFile log_lock;
   Database database;
+  StoreFiles files;
   const bool read_only;
   std::optional<StoreSync> sync;  // what PRAGMA synchronous is set to
   std::uint64_t max_pages = 0;    // 0: no limit
   std::uint64_t spare_pages = 0;  // of these, for batches that use the reserve
   bool may_use_spare = false;     // PRAGMA max_page_count allows it
   ReserveFile reserve;
-  Statement begin, commit, put, erase, read;
+  Statement begin, commit, put, erase, read, epoch, set_epoch;
 
   Result<void> configure(const SqliteStoreOptions& options);
   Result<void> check_version();
@@ -124,14 +132,35 @@ struct SqliteStore::Impl {
   Result<void> run(const char* sql);
   bool set_sync(StoreSync wanted) noexcept;
   bool set_limit(bool uses_spare);
-  Result<void> commit_once(const Changes& changes);
+  Result<void> lock_log();
   bool change(const StoreBatch::Change& change) noexcept;
-  bool apply(const Changes& changes) noexcept;
+  Result<void> begin_epoch(const StoreBatch& batch);
+  Result<void> apply(const StoreBatch& batch, const Changes& changes);
+  Result<void> commit_once(const StoreBatch& batch, const Changes& changes);
+  Result<void> commit_changes(const StoreBatch& batch, const Changes& changes);
+  Result<void> commit_batch(const StoreBatch& batch, StoreSync wanted);
+  Error failure();
 };
 
 Result<void> SqliteStore::Impl::run(const char* sql) {
   if (database.run(sql)) return {};
   return database.error();
+}
+
+// A failure of a file that somebody has removed or truncated is no damage of a record.
+Error SqliteStore::Impl::failure() {
+  Error error = database.error();
+  if (auto problem = files.problem(database)) return *std::move(problem);
+  return error;
+}
+
+// The log exists as long as a store is open, and SQLite has no lock on it.
+Result<void> SqliteStore::Impl::lock_log() {
+  if (log_lock.is_on(files.log())) return {};
+  Result<LockFile> acquired = LockFile::acquire_existing(files.log());
+  if (!acquired) return acquired.error();
+  log_lock = std::move(*acquired);
+  return {};
 }
 
 Result<void> SqliteStore::Impl::configure(const SqliteStoreOptions& options) {
@@ -141,6 +170,7 @@ Result<void> SqliteStore::Impl::configure(const SqliteStoreOptions& options) {
   if (auto done = run("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON"); !done) return done;
   if (auto problem = detail::store::problem_of(database)) return *std::move(problem);
   if (read_only) return check_version();
+  if (auto done = lock_log(); !done) return done;  // before something is written
   // The journal comes first: what follows is then a commit of the log, and a new file is never half written.
   Result<Statement> journal = database.prepare("PRAGMA journal_mode = WAL");
   if (!journal) return journal.error();
@@ -156,7 +186,10 @@ Result<void> SqliteStore::Impl::configure(const SqliteStoreOptions& options) {
   spare_pages = std::min(options.reserve_bytes / page_bytes, max_pages / 4);
   may_use_spare = true;
   if (!set_limit(false)) return database.error();
-  return detail::store::migrate(database);
+  if (auto done = detail::store::migrate(database); !done) return done;
+  if (auto done = lock_log(); !done) return done;  // this store may have made it
+  files.note();
+  return {};
 }
 
 bool SqliteStore::Impl::set_limit(bool uses_spare) {
@@ -191,7 +224,8 @@ Result<void> SqliteStore::Impl::prepare() {
       make(erase, "DELETE FROM records WHERE (kind, owner, number) BETWEEN (?, ?, ?) AND (?, ?, ?)") &&
       make(read,
            "SELECT kind, owner, number, body FROM records WHERE (kind, owner, number) "
-           "BETWEEN (?, ?, ?) AND (?, ?, ?) ORDER BY kind, owner, number");
+           "BETWEEN (?, ?, ?) AND (?, ?, ?) ORDER BY kind, owner, number") &&
+      make(epoch, "SELECT epoch FROM owner") && make(set_epoch, "UPDATE owner SET epoch = ?");
   if (done) return {};
   return database.error();
 }
@@ -215,11 +249,62 @@ bool SqliteStore::Impl::change(const StoreBatch::Change& change) noexcept {
   return bound && statement.step() == Statement::Step::done;
 }
 
-bool SqliteStore::Impl::apply(const Changes& changes) noexcept {
-  if (!begin.run()) return false;
+// The batch is of the owner that the store has, or of a new one.
+Result<void> SqliteStore::Impl::begin_epoch(const StoreBatch& batch) {
+  if (batch.epoch() == 0) return {};
+  std::int64_t kept = 0;
+  {
+    const StatementUse use(epoch);
+    if (epoch.step() != Statement::Step::row) return failure();
+    kept = epoch.integer(0);
+  }
+  if (auto fence = detail::store::fence_of(batch, static_cast<std::uint64_t>(kept)))
+    return Error{fence->code, database.path() + ": " + fence->message};
+  if (!batch.begins_epoch()) return {};
+  if (!set_epoch.bind(1, signed_of(batch.epoch())) || !set_epoch.run()) return failure();
+  return {};
+}
+
+Result<void> SqliteStore::Impl::apply(const StoreBatch& batch, const Changes& changes) {
+  if (!begin.run()) return failure();
+  if (auto done = begin_epoch(batch); !done) return done;
   for (const StoreBatch::Change* const one : changes)
-    if (!change(*one)) return false;
-  return commit.run();
+    if (!change(*one)) return failure();
+  if (!commit.run()) return failure();
+  return {};
+}
+
+Result<void> SqliteStore::Impl::commit_once(const StoreBatch& batch, const Changes& changes) {
+  Result<void> done = apply(batch, changes);
+  if (!done && database.in_transaction()) static_cast<void>(database.run("ROLLBACK"));
+  return done;
+}
+
+// A batch that uses the reserve gets it when there is no other space.
+Result<void> SqliteStore::Impl::commit_changes(const StoreBatch& batch, const Changes& changes) {
+  if (!set_limit(batch.uses_reserve())) return failure();
+  Result<void> done = commit_once(batch, changes);
+  const bool is_full = !done && done.error().code == Errc::store_full;
+  if (!is_full || !batch.uses_reserve() || !reserve.is_held()) return done;
+  reserve.release();
+  return commit_once(batch, changes);
+}
+
+// What is written into a removed file is lost, and SQLite does not notice: the files are looked at before,
+// because a log that was truncated must not grow again, and after.
+Result<void> SqliteStore::Impl::commit_batch(const StoreBatch& batch, StoreSync wanted) {
+  const Changes changes = in_order_of_keys(batch);
+  if (auto problem = files.problem(database)) return *std::move(problem);
+  if (!set_sync(wanted)) return failure();
+  if (auto done = commit_changes(batch, changes); !done) return done;
+  if (auto problem = files.problem(database)) return *std::move(problem);
+  // The next batch that uses the reserve finds the space of the log that this one has used.
+  if (batch.uses_reserve())
+    static_cast<void>(database.run("PRAGMA wal_checkpoint(PASSIVE)"));
+  else
+    reserve.hold();
+  files.note();
+  return {};
 }
 
 SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {
@@ -264,37 +349,11 @@ Result<void> SqliteStore::commit(const StoreBatch& batch, StoreSync sync) {
   if (impl.read_only)
     return Error{Errc::store_read_only, impl.database.path() + ": the store was opened read-only"};
   if (auto problem = detail::store::problem_of(batch)) return *std::move(problem);
-  Changes changes;
   try {
-    changes = in_order_of_keys(batch);
+    return impl.commit_batch(batch, sync);
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, impl.database.path() + ": no memory to commit a batch"};
   }
-  const bool uses_reserve = batch.uses_reserve();
-  try {
-    if (!impl.set_sync(sync) || !impl.set_limit(uses_reserve)) return impl.database.error();
-    Result<void> done = impl.commit_once(changes);
-    if (!done && done.error().code == Errc::store_full && uses_reserve && impl.reserve.is_held()) {
-      impl.reserve.release();
-      done = impl.commit_once(changes);
-    }
-    if (!done) return done;
-  } catch (const std::bad_alloc&) {
-    return Error{Errc::out_of_memory, impl.database.path() + ": no memory to commit a batch"};
-  }
-  // The next batch that uses the reserve finds the space of the log that this one has used.
-  if (uses_reserve)
-    static_cast<void>(impl.database.run("PRAGMA wal_checkpoint(PASSIVE)"));
-  else
-    impl.reserve.hold();
-  return {};
-}
-
-Result<void> SqliteStore::Impl::commit_once(const Changes& changes) {
-  if (apply(changes)) return {};
-  Error error = database.error();
-  if (database.in_transaction()) static_cast<void>(database.run("ROLLBACK"));
-  return error;
 }
 
 Result<void> SqliteStore::read(const RecordKey& first, const RecordKey& last, const Visit& visit) {
@@ -304,7 +363,7 @@ Result<void> SqliteStore::read(const RecordKey& first, const RecordKey& last, co
   if (!bind(row, 1, first) || !bind(row, 4, last)) return impl_->database.error();
   for (;;) {
     const Statement::Step step = row.step();
-    if (step == Statement::Step::failed) return impl_->database.error();
+    if (step == Statement::Step::failed) return impl_->failure();
     if (step == Statement::Step::done || !visit(key_of(row), row.bytes(3))) return {};
   }
 }
@@ -313,6 +372,7 @@ Result<std::vector<std::string>> SqliteStore::check() {
   Result<Statement> statement = impl_->database.prepare("PRAGMA integrity_check");
   if (!statement) return statement.error();
   std::vector<std::string> problems;
+  if (auto problem = impl_->files.problem(impl_->database)) problems.push_back(std::move(problem->message));
   for (;;) {
     const Statement::Step step = statement->step();
     if (step == Statement::Step::failed) return impl_->database.error();
@@ -324,7 +384,10 @@ Result<std::vector<std::string>> SqliteStore::check() {
 Result<void> SqliteStore::compact() {
   if (impl_->read_only)
     return Error{Errc::store_read_only, impl_->database.path() + ": the store was opened read-only"};
-  return impl_->run("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+  if (auto problem = impl_->files.problem(impl_->database)) return *std::move(problem);
+  auto done = impl_->run("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+  if (!impl_->files.problem(impl_->database)) impl_->files.note();
+  return done;
 }
 
 }  // namespace agentcore

@@ -1,6 +1,7 @@
 // faults_of: what of the records of a store breaks the invariants between them.
 #pragma once
 
+#include "persist/host_store.hpp"
 #include "persist/record_kinds.hpp"
 #include "persist/stored_forest.hpp"
 #include "support/store/store_reading.hpp"

@@ -3,6 +3,7 @@
 #include "support/store/store_folder.hpp"
 #include "unit/errors/error_rows.hpp"
 
+#include <agentcore/agentcore.hpp>
 #include <agentcore/memory_store.hpp>
 #include <agentcore/sqlite_store.hpp>
 
@@ -58,6 +59,14 @@ void add_options(ErrorRows& rows) {
                   "StoreBatch: the owner of a key is larger than RecordKey::max (2^63 - 1)"});
   const Result<void> read =
       store.read({}, {0, 0, RecordKey::max + 1}, [](const RecordKey&, std::string_view) { return true; });
+  StoreBatch of_epoch;
+  of_epoch.set_epoch(RecordKey::max + 1);
+  rows.push_back({"an epoch", store.commit(of_epoch, StoreSync::process).error(), Errc::invalid_config,
+                  "StoreBatch: the epoch is larger than RecordKey::max (2^63 - 1)"});
+  of_epoch.set_epoch(3);
+  rows.push_back({"an earlier owner", store.commit(of_epoch, StoreSync::process).error(), Errc::store_fenced,
+                  "the store is in epoch 0, and the batch is of epoch 3: another tree has taken the agents "
+                  "over; use that tree, or call AgentTree::restore() in a new one"});
   rows.push_back({"a key to read", read ? Error{} : read.error(), Errc::invalid_config,
                   "Store::read: the number of a key is larger than RecordKey::max (2^63 - 1)"});
 }
@@ -95,8 +104,38 @@ void add_store(ErrorRows& rows, const StoreFolder& folder) {
   run_sql(path, "PRAGMA user_version = 99");
   rows.push_back({"a newer version", error_of_open(path), Errc::store_newer,
                   path +
-                      ": a newer version of agentcore has written the file (99; this one knows up to 1); use "
+                      ": a newer version of agentcore has written the file (99; this one knows up to 2); use "
                       "that version"});
+}
+
+void add_files(ErrorRows& rows, const StoreFolder& folder) {
+  const std::string path = folder.file(), log = path + "-wal";
+  auto store = SqliteStore::open(path).value();
+  std::filesystem::remove(path + "-lock");
+  rows.push_back({"a second writer without the lock file", error_of_open(path), Errc::store_in_use,
+                  log + ": another store writes this file, although its lock file was removed; close it, or "
+                        "open the store read-only"});
+  std::filesystem::resize_file(log, 32);
+  rows.push_back({"a truncated file", error_of_put(*store, {1, 1, 1}), Errc::store_corrupt,
+                  log + " was truncated while it was open; restore it from a backup"});
+  std::filesystem::remove(log);
+  rows.push_back({"a removed file", error_of_put(*store, {1, 1, 1}), Errc::store_unavailable,
+                  log + " was removed while it was open, so what is written would be lost; put it back, or "
+                        "close it and open it again"});
+  std::ofstream(log) << "x";
+  rows.push_back({"a replaced file", error_of_put(*store, {1, 1, 1}), Errc::store_unavailable,
+                  log + " was replaced by another file while it was open, so what is written would be lost; "
+                        "put it back, or close it and open it again"});
+}
+
+void add_trees(ErrorRows& rows) {
+  MemoryStore store;
+  Runtime runtime;
+  AgentTree first(runtime), second(runtime);
+  CHECK(first.restore(&store));
+  rows.push_back({"a store of another tree", second.restore(&store).error(), Errc::store_in_use,
+                  "AgentTree::restore: another tree uses this Store; destroy that tree first, or give this "
+                  "one a store of its own"});
 }
 
 void add_fault(ErrorRows& rows, const StoreFolder& folder) {
@@ -113,9 +152,11 @@ void add_fault(ErrorRows& rows, const StoreFolder& folder) {
 ErrorRows test::store_errors() {
   ErrorRows rows;
   add_options(rows);
-  const StoreFolder paths, store, fault;
+  const StoreFolder paths, store, fault, files;
   add_paths(rows, paths);
   add_store(rows, store);
+  add_files(rows, files);
+  add_trees(rows);
   add_fault(rows, fault);
   return rows;
 }

@@ -189,6 +189,7 @@ TEST_CASE("an executor commits while the loop and its stops do not wait for it",
   GuardedStore store;
   ManualExecutor executor;
   Life life(store, {.executor = &executor});
+  store.commits = 0;
   const Agent agent = life.create("a");
   life.runtime.poll();
   REQUIRE(executor.jobs.size() == 1);
@@ -252,6 +253,7 @@ TEST_CASE("the end of a tree does not need its executor", "[persist][executor]")
   ManualExecutor executor;
   {
     Life life(store, {.executor = &executor});
+    store.commits = 0;
     life.create("a");
     life.runtime.poll();
     life.create("b");
@@ -470,6 +472,7 @@ TEST_CASE("an executor may keep a job that it has run", "[persist][executor]") {
   GuardedStore store;
   ManualExecutor executor;
   Life life(store, {.executor = &executor});
+  store.commits = 0;
   life.create("a");
   life.runtime.poll();
   REQUIRE(executor.jobs.size() == 1);

@@ -103,6 +103,21 @@ TEST_CASE("a full store takes a stop while the rest waits", "[persist][failure][
   CHECK(Life::texts(life.find("b")).size() == 2);
 }
 
+TEST_CASE("a full store that another tree has taken over takes no stop", "[persist][failure][full][owner]") {
+  SmallStore store;
+  Life life(store);
+  fill(life, store);
+  StoreBatch of_another;
+  of_another.set_epoch(1'000, true);
+  REQUIRE(store.commit(of_another, StoreSync::process));
+  REQUIRE(life.find("a").stop().took_effect());
+  poll(life);
+  CHECK(store.urgent == 0);
+  const auto done = life.tree->flush();
+  REQUIRE_FALSE(done);
+  CHECK(done.error().code == Errc::store_fenced);
+}
+
 TEST_CASE("a delete or a rewind makes room for what a full store has refused",
           "[persist][failure][full][G13]") {
   const bool deletes = GENERATE(true, false);
