@@ -23,8 +23,8 @@ TEST_CASE("further restarts change nothing that the first one has found",
     const auto rounds = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 6));
     const auto turns = *rc::gen::element(InterruptedTurns::end, InterruptedTurns::go_on);
     const RestoreOptions options{.durability = Durability::each_message, .turns = turns};
-    RestartWorld once(false, RunEnd::killed, options);
-    RestartWorld often(false, RunEnd::killed, options);
+    RestartWorld once(false, ProcessEnd::killed, options);
+    RestartWorld often(false, ProcessEnd::killed, options);
     const std::array worlds{&once, &often};
     const bool tools_hold = *rc::gen::arbitrary<bool>();
     for (RestartWorld* const world : worlds) {

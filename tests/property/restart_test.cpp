@@ -134,11 +134,11 @@ TEST_CASE("a restart at which no turn is at work changes nothing", "[property][p
         *rc::gen::element(Durability::each_turn, Durability::each_step, Durability::each_message);
     // With InterruptedTurns::end, messages that wait would be held.
     const RestoreOptions options{.durability = durability, .turns = InterruptedTurns::go_on};
-    RestartWorld memory(false, RunEnd::never, options);
-    RestartWorld file(true, RunEnd::never, options);
-    RestartWorld ended(true, RunEnd::orderly, options);
+    RestartWorld memory(false, ProcessEnd::never, options);
+    RestartWorld file(true, ProcessEnd::never, options);
+    RestartWorld ended(true, ProcessEnd::orderly, options);
     // What it has not written is lost, so it writes everything.
-    RestartWorld killed(false, RunEnd::killed,
+    RestartWorld killed(false, ProcessEnd::killed,
                         {.durability = Durability::each_message, .turns = InterruptedTurns::go_on});
     const std::array worlds{&memory, &file, &ended, &killed};
     std::string names;
@@ -174,9 +174,9 @@ TEST_CASE("a turn that goes on over a restart ends as it does without one", "[pr
     const auto polls = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 6));
     const auto rounds = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 5));
     const RestoreOptions options{.durability = Durability::each_message, .turns = InterruptedTurns::go_on};
-    RestartWorld whole(false, RunEnd::never, options);
-    RestartWorld ended(true, RunEnd::orderly, options);
-    RestartWorld killed(false, RunEnd::killed, options);
+    RestartWorld whole(false, ProcessEnd::never, options);
+    RestartWorld ended(true, ProcessEnd::orderly, options);
+    RestartWorld killed(false, ProcessEnd::killed, options);
     const std::array worlds{&whole, &ended, &killed};
     std::string names;
     bool steered = false, approved = false;
@@ -234,7 +234,7 @@ TEST_CASE("after a restart that ends turns no agent begins work by itself",
     const auto polls = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 6));
     const auto rounds = *rc::gen::container<std::vector<int>>(moves.size(), rc::gen::inRange(0, 4));
     const bool is_killed = *rc::gen::arbitrary<bool>();
-    RestartWorld world(!is_killed, is_killed ? RunEnd::killed : RunEnd::orderly,
+    RestartWorld world(!is_killed, is_killed ? ProcessEnd::killed : ProcessEnd::orderly,
                        {.durability = Durability::each_message});
     world.model_delay = std::chrono::seconds(1);
     std::string names;

@@ -74,7 +74,7 @@ TEST_CASE("no sequence of verbs leaves a record without an agent", "[property][p
     const auto executor = std::make_shared<SlowExecutor>();
     RestoreOptions options{.durability = durability, .turns = InterruptedTurns::go_on};
     if (in_background) options.executor = executor;
-    RestartWorld world(false, RunEnd::killed, options);
+    RestartWorld world(false, ProcessEnd::killed, options);
     std::string names;
     for (std::size_t i = 0; i < moves.size(); ++i) {
       names += (names.empty() ? "" : ", ") + written(moves[i]);
