@@ -62,6 +62,10 @@ struct AgentToolOptions {
 /// the child wait, or are refused. If the child is in another turn, and the stop withholds the next model
 /// call of that turn, the call fails. Otherwise the stop would wait for the call, and the call for the stop.
 ///
+/// A hold of the child's mailbox (QueueAction::hold, a restart) does not delay a call: its message begins its
+/// turn, and the others wait for Agent::release_queue(). A call of a child that is paused waits until the
+/// pause ends. It reports that as ToolProgress, and its time-out (ToolSpec::timeout) runs meanwhile.
+///
 /// Throws std::invalid_argument if AgentToolOptions::agent has a `handler`, or a `role` but no id: a child of
 /// one call has to be deleted.
 AGENTCORE_API Tool make_agent_tool(AgentToolOptions options);

@@ -144,7 +144,8 @@ enum class InterruptScope : unsigned char {
 /// What an interrupt does with the messages that wait in the mailbox of the agent.
 enum class QueueAction : unsigned char {
   deliver,  ///< The next message begins a turn at once.
-  hold,     ///< No message begins a turn until Agent::release_queue(). New messages are accepted.
+  hold,     ///< No message begins a turn until Agent::release_queue(), but that of the call of an agent tool
+            ///< (make_agent_tool()). New messages are accepted.
   drop      ///< The messages that wait at the time of the call are dropped, each with MessageDropped.
 };
 

@@ -152,18 +152,21 @@ inline bool admits_turn(const Node& node, std::uint32_t generation, std::uint32_
 }
 
 // admits() for the beginning of a turn: false also if turns are withheld, or the mailbox of the agent is
-// held, or that of an ancestor together with its subtree.
+// held, or that of an ancestor together with its subtree. With Grades::own a hold does not count: the turn is
+// a part of a tool call, which would wait for ever.
 inline bool may_begin_turn(const Node& node, std::uint32_t generation, std::uint32_t epoch,
                            Grades grades = Grades::all) noexcept {
   const PackedState own = node.load(std::memory_order_seq_cst);
-  constexpr std::uint64_t clear = layout::hold.mask() | layout::pause.mask() | layout::stop_grade.mask();
+  const bool counts_holds = grades == Grades::all;
+  const std::uint64_t clear =
+      (counts_holds ? layout::hold.mask() : 0) | layout::pause.mask() | layout::stop_grade.mask();
   if (!admits_by_itself(own, generation, epoch, clear)) return false;
   for (const Node* up = node.parent.load(std::memory_order_acquire); up;
        up = up->parent.load(std::memory_order_acquire)) {
     const PackedState packed = up->load(std::memory_order_seq_cst);
     const Grade grade = grades == Grades::all ? grade_for(node, *up, packed) : Grade::none;
     if (packed.closes_subtree() || withheld_by(packed.is_paused(), grade) != Withheld::nothing) return false;
-    if (packed.is_held() && up->extends_below(Node::hold_below)) return false;
+    if (counts_holds && packed.is_held() && up->extends_below(Node::hold_below)) return false;
   }
   return node.load().generation() == generation;
 }

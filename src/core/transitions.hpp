@@ -95,10 +95,11 @@ constexpr std::optional<PackedState> after_withdraw(PackedState from) noexcept {
 }
 
 // The beginning of a turn of an idle agent, unless a verb came first. Each turn has an epoch of its own.
-constexpr std::optional<PackedState> after_begin(PackedState now, std::uint32_t epoch,
-                                                 AgentState to) noexcept {
-  if (now.epoch() != epoch || !now.is_open() || now.is_held() || now.state() != AgentState::idle ||
-      now.is_paused() || now.stop_grade() != Grade::none)
+// `passes_hold`: the turn is a part of a tool call, and a hold of the mailbox does not keep it back.
+constexpr std::optional<PackedState> after_begin(PackedState now, std::uint32_t epoch, AgentState to,
+                                                 bool passes_hold = false) noexcept {
+  if (now.epoch() != epoch || !now.is_open() || (now.is_held() && !passes_hold) ||
+      now.state() != AgentState::idle || now.is_paused() || now.stop_grade() != Grade::none)
     return std::nullopt;
   return now.with(to).with(layout::interrupted, false).next_epoch();
 }

@@ -65,6 +65,17 @@ void AgentCall::send(Message message, SendOptions options) {
   }
   message_ = sent.id;
   on_stop_.emplace(context_.stop(), EndChild{child_, message_, kind_});
+  report_pause();
+}
+
+// The message was sent: a lack of memory for the report does not fail the call.
+void AgentCall::report_pause() noexcept {
+  try {
+    if (const auto status = child_.status(); status && status->paused)
+      context_.progress("the agent '" + child_.id() + "' is paused; the call waits until it is unpaused");
+  } catch (const std::bad_alloc&) {
+    return;
+  }
 }
 
 void AgentCall::EndChild::operator()() const noexcept {

@@ -44,6 +44,7 @@ class AgentCall {
   AgentCall(const ToolContext& context, const ToolDone& done, Child kind)
       : context_(context), done_(done), kind_(kind) {}
   void send(Message message, SendOptions options);
+  void report_pause() noexcept;
   void on_delta(std::string_view text);
   void on_end(const MessageEnd& end);
 

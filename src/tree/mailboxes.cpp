@@ -136,8 +136,12 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
         return SendResult{Errc::agent_not_found};
       case mailbox::Push::queued_first:
         if (tree_.ready.add(node)) tree_.waker->notify();
-        [[fallthrough]];
+        cell.release();
+        if (tree_.mail_notes.is_enabled()) note_mail(id);
+        return {Errc::none, message};
       case mailbox::Push::queued:
+        // It may pass messages that wait for a release of the mailbox, or that a deferred stop withholds.
+        if (origin == Origin::tool_call && tree_.ready.add(node)) tree_.waker->notify();
         cell.release();
         if (tree_.mail_notes.is_enabled()) note_mail(id);
         return {Errc::none, message};

@@ -27,7 +27,7 @@ class Mailboxes {
   // @threadsafe
   SendResult send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options = {});
   // send() for a message of a running tool call of an ancestor (mailbox::Cell::is_delegated): a deferred stop
-  // of the ancestors does not refuse it. `begin`: of the call.
+  // of the ancestors does not refuse it, and no hold keeps its turn back. `begin`: of the call.
   SendResult delegate(core::NodeId id, Message&& message, SendOptions&& options,
                       std::shared_ptr<core::CallBegin> begin);
   SteerResult steer(core::NodeId id, Message&& message, const SteerOptions& options);

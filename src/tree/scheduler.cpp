@@ -87,8 +87,8 @@ bool Scheduler::prepare_step(Node& node) {
   return !tree_.is_closed();
 }
 
-// A delegated message is a part of a tool call that a deferred stop of an ancestor lets end. It begins its
-// turn before the messages that such a stop withholds.
+// A delegated message is a part of a tool call. It begins its turn before the messages that a deferred stop
+// of an ancestor, or a hold of the mailbox, withholds: else the call would wait for ever.
 Scheduler::Begins Scheduler::begins(const Node& node, PackedState packed) noexcept {
   if (core::may_begin_turn(node, packed.generation(), packed.epoch())) return Begins::all;
   return core::may_begin_turn(node, packed.generation(), packed.epoch(), core::Grades::own)
@@ -131,7 +131,7 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
     node.message.store(number | Node::claiming, std::memory_order_relaxed);
     node.turn_mark.store(tree_.table.root_sentinel().interrupts.load(std::memory_order_seq_cst),
                          std::memory_order_relaxed);
-    claimed = turn::TurnRunner::claim(node, epoch, cell.is_simulated());
+    claimed = turn::TurnRunner::claim(node, epoch, cell.is_simulated(), cell.is_delegated());
   } catch (...) {
     cell.return_options(std::move(options));
     mailbox::put_back(node, tree_.pool, number);

@@ -110,12 +110,13 @@ void TurnRunner::prepare(core::Node& node, bool simulated, bool delegated) {
   data.conversation.make_room();
 }
 
-core::PackedState TurnRunner::claim(core::Node& node, std::uint32_t epoch, bool simulated) noexcept {
+core::PackedState TurnRunner::claim(core::Node& node, std::uint32_t epoch, bool simulated,
+                                    bool delegated) noexcept {
   const AgentState to = first_state(node, simulated);
   core::PackedState packed = node.load();
   std::optional<core::PackedState> after;
   do {
-    after = core::after_begin(packed, epoch, to);
+    after = core::after_begin(packed, epoch, to, delegated);
     if (!after) return core::PackedState{};
   } while (!node.replace(packed, *after));
   return *after;

@@ -47,7 +47,8 @@ class TurnRunner {
   void prepare(core::Node& node, bool simulated, bool delegated);
   // Takes the idle agent into the first state of that turn, and returns the packed state with the epoch of
   // the turn; begin() follows. Returns the state of a free slot if a verb came after `epoch`.
-  static core::PackedState claim(core::Node& node, std::uint32_t epoch, bool simulated) noexcept;
+  static core::PackedState claim(core::Node& node, std::uint32_t epoch, bool simulated,
+                                 bool delegated) noexcept;
   // Takes the agent back to `idle`, unless a verb came first: no turn begins.
   static void unclaim(core::Node& node, std::uint32_t epoch) noexcept;
   // Begins the turn that was claimed; the agent is the active agent.

@@ -206,6 +206,8 @@ TEST_CASE("an interrupt takes an open agent out of its turn, whatever it does",
       CHECK(to->is_held() == hold);
       CHECK(to->epoch() == from.next_epoch().epoch());
       CHECK(after_begin(*to, to->epoch(), AgentState::processing).has_value() == !hold);
+      CHECK(after_begin(*to, to->epoch(), AgentState::processing, true));
+      CHECK_FALSE(after_begin(to->with(layout::pause, true), to->epoch(), AgentState::processing, true));
       CHECK_FALSE(after_abort(*to));
     }
 }

@@ -479,6 +479,45 @@ TEST_CASE("the turn of an agent that is stopped, and a part of a tool call, neve
   CHECK(life.find("other").state().value() == AgentState::stopped);
 }
 
+TEST_CASE("a call of an agent whose mailbox a restart holds is done, and what waited waits",
+          "[persist][turns][mail][agent_tool][hold]") {
+  MemoryStore store;
+  const auto own = std::make_shared<ToolRegistry>();
+  own->add(make_agent_tool({.tool = {.name = "helper"}, .agent = {.id = "helper"}}));
+  RestoreOptions options{.durability = Durability::each_message};
+  options.code.add_tools("own", own);
+  {
+    Life life(store, options);
+    life.llm.enqueue(calls({call("c1", "helper", R"({"message":"one"})")}));
+    life.llm.enqueue(answer("first"));
+    life.llm.enqueue(answer("done"));
+    const Agent boss = life.create("boss", {.code = {.tools = "own"}});
+    REQUIRE(boss.send("go"));
+    life.runtime.run_until_idle();
+    const Agent helper = life.find("helper");
+    REQUIRE(helper.pause().took_effect());
+    REQUIRE(helper.send("waits"));
+    life.runtime.run_until_idle();
+    REQUIRE(helper.unpause().took_effect());
+    // The process ends before the message begins its turn.
+  }
+  Life life(store, options);
+  const Agent helper = life.find("helper");
+  static_cast<void>(helper.unpause());
+  life.runtime.run_until_idle();
+  REQUIRE(helper.is_queue_held().value());
+  REQUIRE(helper.queue_length().value() == 1);
+  life.llm.enqueue(calls({call("c2", "helper", R"({"message":"two"})")}));
+  life.llm.enqueue(answer("second"));
+  life.llm.enqueue(answer("done again"));
+  REQUIRE(life.find("boss").send("again"));
+  life.runtime.run_until_idle();
+  CHECK(Life::texts(helper) == std::vector<std::string>{"one", "first", "two", "second"});
+  CHECK(Life::texts(life.find("boss")).back() == "done again");
+  CHECK(helper.queue_length().value() == 1);
+  CHECK(helper.is_queue_held().value());
+}
+
 TEST_CASE("limits of a turn count over a restart", "[persist][turns]") {
   MemoryStore store;
   Tools tools;
