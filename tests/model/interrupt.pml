@@ -6,11 +6,12 @@
    What must hold: from the end of the call (if it was not quiet, from the end of the action that it met) nothing of the
    turns begins that were in progress when it was called; turns that begin after it are not touched; an interrupt by id
    ends the turn of that message or none, and that message begins no turn; a held mailbox begins no turn until its release,
-   and each message ends in one turn, is dropped because it was withdrawn, or waits in a held mailbox. */
+   and each message ends in one turn, is dropped because it was withdrawn, or waits in a held mailbox. The message of a tool
+   call (it is *delegated*) passes the hold, and no other does. */
 
 #include "fields.pml"
 
-#if defined(CONF_INTERRUPT_BOTH) || defined(CONF_HOLD_SUBTREE)
+#if defined(CONF_INTERRUPT_BOTH) || defined(CONF_HOLD_SUBTREE) || defined(CONF_HOLD_DELEGATED_SUBTREE)
 #define STEPS_OF_TURN 1
 #else
 #define STEPS_OF_TURN 2
@@ -170,7 +171,7 @@ look_again:
 }
 #endif
 
-#if !defined(CONF_INTERRUPT) && !defined(CONF_INTERRUPT_ID) && !defined(CONF_HOLD)
+#if !defined(CONF_INTERRUPT) && !defined(CONF_INTERRUPT_ID) && !defined(CONF_HOLD) && !defined(CONF_HOLD_DELEGATED)
 /* TurnVerbs::interrupt_subtree() of P. As all do the same, it does not matter which gets the lock first: `earlier` of them
    come before this one. */
 proctype SubtreeInterrupter(bool holds; byte earlier) {
@@ -200,7 +201,7 @@ proctype SubtreeInterrupter(bool holds; byte earlier) {
 }
 #endif
 
-#if defined(CONF_HOLD) || defined(CONF_HOLD_SUBTREE)
+#if defined(CONF_HOLD) || defined(CONF_HOLD_SUBTREE) || defined(CONF_HOLD_DELEGATED) || defined(CONF_HOLD_DELEGATED_SUBTREE)
 /* TurnVerbs::release_queue() */
 proctype Releaser(byte x) {
   LOCALS;
@@ -254,6 +255,12 @@ init {
 #ifdef CONF_HOLD_SUBTREE /* two such interrupts of the subtree, and a release */
     queue[C] = 2;
     users = 3; run SubtreeInterrupter(true, 0); run SubtreeInterrupter(true, 1); run Releaser(P);
+#endif
+#ifdef CONF_HOLD_DELEGATED /* the message of a tool call meets an interrupt that holds its mailbox; the next message waits */
+    users = 2; run Interrupter(C, true); run Releaser(C);
+#endif
+#ifdef CONF_HOLD_DELEGATED_SUBTREE /* the same of an interrupt of the subtree, with no release */
+    users = 1; run SubtreeInterrupter(true, 0);
 #endif
     run Loop()
   }

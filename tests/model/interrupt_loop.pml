@@ -21,22 +21,38 @@ inline admits(x) {
 #endif
 }
 
-/* core::may_begin_turn() */
+#define NEXT_OF(x) ((x) == P -> (queue[P] == 3 -> 3 : 0) : (queue[C] < 3 -> queue[C] : 0))
+
+/* mailbox::Cell::is_delegated(): the message is a part of a tool call, and its turn passes every hold. */
+#if defined(CONF_HOLD_DELEGATED) || defined(CONF_HOLD_DELEGATED_SUBTREE)
+#define DELEGATED(number) ((number) == 1)
+#else
+#define DELEGATED(number) false
+#endif
+#ifdef M_DELEGATED_WAITS
+#define PASSES_HOLD(x) false
+#else
+#ifdef M_ALL_PASS
+#define PASSES_HOLD(x) ((x) == C)
+#else
+#define PASSES_HOLD(x) DELEGATED(NEXT_OF(x))
+#endif
+#endif
+
+/* Scheduler::begins(), with core::may_begin_turn() */
 inline may_begin_turn(x) {
   own = packed[x];
-  ok = (STATE(own) == IDLE && !HELD(own));
+  ok = (STATE(own) == IDLE && (!HELD(own) || PASSES_HOLD(x)));
 #ifdef M_HELD_UNASKED
   ok = (STATE(own) == IDLE);
 #endif
 #ifndef M_OWN_ONLY
   if
-  :: x == C && ok && HELD(packed[P]) -> ok = !extends[P]
+  :: x == C && ok && HELD(packed[P]) -> ok = (!extends[P] || PASSES_HOLD(C))
   :: else
   fi
 #endif
 }
-
-#define NEXT_OF(x) ((x) == P -> (queue[P] == 3 -> 3 : 0) : (queue[C] < 3 -> queue[C] : 0))
 
 /* Scheduler::begin() */
 inline begin(x) {
@@ -52,7 +68,7 @@ inline begin(x) {
 #endif
   atomic { /* TurnRunner::claim() */
     w = packed[x];
-    done = (EPOCH(w) == EPOCH(own) && STATE(w) == IDLE && !HELD(w));
+    done = (EPOCH(w) == EPOCH(own) && STATE(w) == IDLE && (!HELD(w) || PASSES_HOLD(x)));
 #ifdef M_HELD_UNASKED
     done = (EPOCH(w) == EPOCH(own) && STATE(w) == IDLE);
 #endif
@@ -66,7 +82,7 @@ inline begin(x) {
        turn_epoch[x] = EPOCH(w) + 1;
 #endif
        turn_no[x]++; current[x] = number;
-       assert(!held[x] && !(x == C && held[P] && below))
+       assert(DELEGATED(number) || (!held[x] && !(x == C && held[P] && below)))
     :: else
     fi;
     w = 0
@@ -147,8 +163,8 @@ inline run_steps(x) {
 #define VISIT 2
 #define STEP 3
 #define OUTCOME 4
-#define READY(x) (!turn[x] && NEXT_OF(x) != 0 && STATE(packed[x]) == IDLE && !HELD(packed[x]) && \
-   ((x) == P || !HELD(packed[P]) || !extends[P]))
+#define READY(x) (!turn[x] && NEXT_OF(x) != 0 && STATE(packed[x]) == IDLE && (PASSES_HOLD(x) || \
+   (!HELD(packed[x]) && ((x) == P || !HELD(packed[P]) || !extends[P]))))
 
 proctype Loop() {
   LOCALS;
@@ -194,6 +210,7 @@ proctype Loop() {
     assert(HELD(packed[P]) == held[P] && (!held[P] || extends[P] == below));
     assert(HELD(packed[C]) == held[C]);
     assert(held[P] || NEXT_OF(P) == 0);                       /* no message is lost */
-    assert(held[C] || (held[P] && below) || NEXT_OF(C) == 0)
+    assert(held[C] || (held[P] && below) || NEXT_OF(C) == 0);
+    assert(!DELEGATED(NEXT_OF(C)))                            /* no tool call waits for a release */
   }
 }

@@ -42,6 +42,7 @@
 #define ABORT_ALLOWED(w) (GATE(w) == OPEN && STATE(w) == WAITING)
 #define AFTER_ABORT(w) NEXT(w, OPEN, IDLE)
 
+/* passes_hold is false here: interrupt_loop.pml alone has delegated turns. */
 #define BEGIN_ALLOWED(w, epoch) (EPOCH(w) == (epoch) && GATE(w) == OPEN && STATE(w) == IDLE && MAY_TAKE(w))
 #define AFTER_BEGIN(w) NEXT(w, OPEN, WAITING) /* each turn has an epoch of its own */
 
