@@ -69,11 +69,14 @@ void CallRecords::withdraw(Turn turn) noexcept {
   }
 }
 
-void CallRecords::set_begun(Turn turn, PendingCall& call) {
+CallRecords::UnknownEffect::UnknownEffect()
+    : in_history(Conversation::interrupted), in_record(Conversation::interrupted) {}
+
+void CallRecords::set_begun(Turn turn, PendingCall& call, UnknownEffect&& unknown) noexcept {
   ToolCallRecord& step = step_of(turn, call);
-  std::string message(Conversation::interrupted);
-  if (!turn.active().simulated) turn.data().conversation.set_result(call.message, message);
-  step.message = std::move(message);
+  if (!turn.active().simulated)
+    turn.data().conversation.set_result(call.message, std::move(unknown.in_history));
+  step.message = std::move(unknown.in_record);
   step.outcome = ToolOutcome::interrupted;
   call.state = PendingCall::State::running;
 }

@@ -25,8 +25,15 @@ class CallRecords {
   // that waits for its begin never begins.
   enum class Result : std::uint8_t { none, given };
   static ToolOutcome outcome_of(const PendingCall& call, Result result) noexcept;
+  // The texts that say so in the history and in the record.
+  struct UnknownEffect {
+    UnknownEffect();
+
+    std::string in_history;
+    std::string in_record;
+  };
   // The tool of the call is about to start: until its result comes, the effect of the call is unknown.
-  void set_begun(Turn turn, PendingCall& call);
+  void set_begun(Turn turn, PendingCall& call, UnknownEffect&& unknown) noexcept;
   // The turn ends: writes of the calls that were handed over, and have not begun, that they never began.
   void withdraw(Turn turn) noexcept;
   // The end of a call: in the history and in the turn's steps. Emits ToolEnded if ToolStarted was emitted.

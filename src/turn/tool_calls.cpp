@@ -180,9 +180,11 @@ Next ToolCalls::begin(Turn turn, std::size_t index) {
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   nlohmann::json arguments;
   static_cast<void>(tools::parse_arguments(call.arguments, arguments));
+  CallRecords::UnknownEffect unknown;
+  // The last one: when a completion is dropped, it needs memory for the result that says so.
   const auto completion = tools::make_completion(port_.scope_of(turn.node(), id, *tool));
   call.begin = completion->scope->begin;
-  records_.set_begun(turn, call);
+  records_.set_begun(turn, call, std::move(unknown));
 
   tools::start_call(*tool, arguments, completion);
   return turn.is_admitted() ? Next::proceed : Next::ended;

@@ -83,7 +83,7 @@ struct AgentToolRace {
 
 // The texts that a call may end with, whatever came first.
 bool is_true(const ToolCallRecord& record) {
-  constexpr std::array<std::string_view, 10> texts{
+  constexpr std::array<std::string_view, 11> texts{
       "done",
       "the agent has finished, without an answer in words",
       "the agent was stopped, and did not finish",
@@ -92,6 +92,7 @@ bool is_true(const ToolCallRecord& record) {
       "the agent was deleted, and did not begin",
       "the agent was interrupted, and did not finish",
       "by hand",
+      "not started: its turn ended before it began",  // it waited in the mailbox of the child
       "a person cancelled the call; its effect is unknown",
       "interrupted: it had begun when its turn ended, and its effect is unknown"};
   for (const std::string_view& text : texts)

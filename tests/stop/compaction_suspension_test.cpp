@@ -125,7 +125,7 @@ class CompactionStory final : public SuspensionStory {
 };
 
 // As counted when the story was last changed. If there are fewer, a suspension point is no longer tested.
-constexpr std::size_t recorded_points = 248;
+constexpr std::size_t recorded_points = 232;
 
 }  // namespace
 

@@ -124,12 +124,13 @@ TEST_CASE("every message that was accepted is handled or counted as dropped",
 }
 
 TEST_CASE("of a hundred concurrent stops exactly one takes effect", "[stop][race][C12][S1-P11]") {
+  const int rounds = agentcore::test::amount(2000, 200);
   Runtime runtime;
   AgentTree tree(runtime);
   Audit audit(tree);
   Team team(4);
   bool one_each = true, all_ok = true, all_reported = true;
-  for (int round = 0; round < agentcore::test::amount(2000, 200); ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const Agent root = tree.create().value();
     const Agent child = root.create_child().value();
     std::atomic<int> stopped{0}, refused{0};
@@ -154,7 +155,7 @@ TEST_CASE("of a hundred concurrent stops exactly one takes effect", "[stop][race
   CHECK(one_each);
   CHECK(all_ok);
   CHECK(all_reported);
-  CHECK(audit.settled == 2000 * 4);
+  CHECK(audit.settled == static_cast<std::size_t>(rounds) * 4);
   CHECK(audit.problem == "");
 }
 
