@@ -70,7 +70,8 @@ void CallRecords::withdraw(Turn turn) noexcept {
 }
 
 CallRecords::UnknownEffect::UnknownEffect()
-    : in_history(Conversation::interrupted), in_record(Conversation::interrupted) {}
+    : in_history(Conversation::interrupted), in_record(Conversation::interrupted) {
+}
 
 void CallRecords::set_begun(Turn turn, PendingCall& call, UnknownEffect&& unknown) noexcept {
   ToolCallRecord& step = step_of(turn, call);

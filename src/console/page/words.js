@@ -51,6 +51,7 @@ export const words = {
     stopped: ['it is stopped already', '已处于停止状态'],
     stopping: ['it is being stopped', '正在停止'],
     store_corrupt: ['the store is damaged', '存储已损坏'],
+    store_fenced: ['another tree has taken over the store', '存储已被另一个代理树接管'],
     store_failed: ['the store has failed', '存储失败'],
     store_full: ['the store is full', '存储空间已满'],
     store_in_use: ['the store is used by another process', '存储正被其他进程使用'],
