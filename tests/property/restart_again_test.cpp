@@ -34,7 +34,8 @@ TEST_CASE("further restarts change nothing that the first one has found",
     std::string names;
     const auto check_same = [&](const char* after) {
       const std::string expected = once.ask_all(false);
-      if (const std::string found = often.ask_all(false); found != expected)
+      if (const std::string found = often.ask_all(false);
+          without_unknown(found, found) != without_unknown(expected, found))
         RC_FAIL(names + ": after " + after + " there is" + difference(expected, found));
     };
     for (std::size_t i = 0; i < moves.size(); ++i) {

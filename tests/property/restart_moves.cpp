@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <utility>
 
 namespace agentcore::test {
@@ -272,6 +273,37 @@ std::string difference(const std::string& a, const std::string& b) {
   while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;
   const std::size_t from = at > 600 ? a.find('\n', at - 600) : 0;
   return "\n---- " + a.substr(from, at - from + 400) + "\n---- " + b.substr(from, at - from + 400);
+}
+
+namespace {
+
+// Without what is sent to the models.
+std::string without_contexts(const std::string& text) {
+  std::istringstream lines(text);
+  std::string left;
+  bool skips = false;
+  for (std::string line; std::getline(lines, line);) {
+    skips = line.starts_with("  context") || (skips && line.starts_with("    "));
+    if (!skips) left += line + '\n';
+  }
+  return left;
+}
+
+}  // namespace
+
+std::string without_unknown(std::string text, const std::string& other) {
+  static const std::string unknown = "effect is unknown";
+  if (other.find(unknown) != std::string::npos) text = without_contexts(text);
+  for (std::size_t at = 0; (at = other.find(unknown, at)) != std::string::npos; ++at) {
+    const std::size_t of = other.find(" of ", at), end = other.find('\n', of);
+    const std::string call = other.substr(of, end - of) + '\n';
+    for (std::size_t result = 0; (result = text.find(call, result)) != std::string::npos;) {
+      const std::size_t begin = text.rfind('\n', result) + 1;
+      text.replace(begin, result - begin, "    t:?");
+      result = text.find(call, begin) + call.size();
+    }
+  }
+  return text;
 }
 
 }  // namespace agentcore::test

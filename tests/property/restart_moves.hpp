@@ -33,4 +33,8 @@ rc::Gen<std::vector<RestartMove>> any_moves();
 // The first line in which they differ, with those before it.
 std::string difference(const std::string& a, const std::string& b);
 
+// `text` without the results of calls whose effect is unknown in `other`. They have another length, so
+// another part of the conversation may be sent.
+std::string without_unknown(std::string text, const std::string& other);
+
 }  // namespace agentcore::test

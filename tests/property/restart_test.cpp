@@ -54,35 +54,6 @@ std::string joined(const std::vector<std::string>& lines) {
   return all;
 }
 
-// Without what is sent to the models.
-std::string without_contexts(const std::string& text) {
-  std::istringstream lines(text);
-  std::string left;
-  bool skips = false;
-  for (std::string line; std::getline(lines, line);) {
-    skips = line.starts_with("  context") || (skips && line.starts_with("    "));
-    if (!skips) left += line + '\n';
-  }
-  return left;
-}
-
-// Without the results of calls whose effect is unknown in one of them. They have another length, so another
-// part of the conversation may be sent.
-std::string without_unknown(std::string text, const std::string& other) {
-  static const std::string unknown = "effect is unknown";
-  if (other.find(unknown) != std::string::npos) text = without_contexts(text);
-  for (std::size_t at = 0; (at = other.find(unknown, at)) != std::string::npos; ++at) {
-    const std::size_t of = other.find(" of ", at), end = other.find('\n', of);
-    const std::string call = other.substr(of, end - of) + '\n';
-    for (std::size_t result = 0; (result = text.find(call, result)) != std::string::npos;) {
-      const std::size_t begin = text.rfind('\n', result) + 1;
-      text.replace(begin, result - begin, "    t:?");
-      result = text.find(call, begin) + call.size();
-    }
-  }
-  return text;
-}
-
 // What a restart in the middle of a turn changes by design.
 bool is_left_out(const RestartMove& move) {
   const std::string step = name_of_step(move), script = script_of(move);
@@ -113,14 +84,17 @@ bool begins_work(const std::string& line) {
   return line.starts_with("turn ") || line.starts_with("begun ") || line.starts_with("handled ");
 }
 
-// Does what is to be done with a world that restarts, and fails if anything has changed.
+// Does what is to be done with a world that restarts, and fails if anything has changed. By design: a call of
+// a safe tool that waits beside a call that is to be approved may have begun, as far as the store knows.
 void restart_unchanged(RestartWorld& world, const std::string& moves) {
   const std::string before = world.ask_all(true);
   world.restart();
-  if (const std::string after = world.ask_all(true); after != before)
+  if (const std::string after = world.ask_all(true);
+      without_unknown(after, after) != without_unknown(before, after))
     RC_FAIL(moves + " then a restart changes" + difference(before, after));
   world.settle();
-  if (const std::string after = world.ask_all(true); after != before)
+  if (const std::string after = world.ask_all(true);
+      without_unknown(after, after) != without_unknown(before, after))
     RC_FAIL(moves + " then a restart and polls change" + difference(before, after));
 }
 
@@ -156,7 +130,8 @@ TEST_CASE("a restart at which no turn is at work changes nothing", "[property][p
       restart_unchanged(killed, names);
       const std::string all = memory.ask_all(false);
       for (RestartWorld* const world : {&file, &ended, &killed})
-        if (const std::string found = world->ask_all(false); found != all)
+        if (const std::string found = world->ask_all(false);
+            without_unknown(found, found) != without_unknown(all, found))
           RC_FAIL(names + ": with restarts there is" + difference(all, found));
     }
     for (RestartWorld* const world : worlds) world->settle();
