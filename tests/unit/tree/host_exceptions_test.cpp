@@ -160,7 +160,7 @@ TEST_CASE("a store whose commit throws has not stored the batch", "[persist][hos
   CHECK(life.tree->flush());
 }
 
-TEST_CASE("a client that throws has dropped its call", "[turn][host_exceptions][G16]") {
+TEST_CASE("a call whose client throws is dropped, whatever it throws", "[turn][host_exceptions][G16]") {
   TreeFixture t;
   const Kind kind = any_kind();
   t.llm->on_chat = [&](FakeClient&, FakeClient::Call& call) {
