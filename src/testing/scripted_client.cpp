@@ -46,6 +46,8 @@ detail::core::Validation check(const ScriptedReply& reply) {
   return validation;
 }
 
+}  // namespace
+
 // Notes that calls were stopped without the memory for a post: then the loop looks for them. The engine, the
 // client and its calls share it.
 class UnpostedStops final : public detail::loop::Source {
@@ -67,8 +69,6 @@ class UnpostedStops final : public detail::loop::Source {
   std::atomic<bool> noted_{false};
   const std::function<void()> end_stopped_;
 };
-
-}  // namespace
 
 struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   // One call. If its reply ignores the stop token, the call counts as stopped like any other, but continues.
