@@ -130,10 +130,11 @@ TEST_CASE("an interrupt while a handler returns takes effect, or its turn comple
   std::atomic<int> returning{0};  // the round whose handler is about to return
   std::atomic<int> called{0};     // the last round whose interrupt has returned
   int round = 0;
-  // The two delays have no common factor, so that the interrupt comes before, between and after all steps.
+  // The two delays have no common factor, so that the interrupt comes before, between and after all steps,
+  // also in a part of the rounds.
   const auto handle = [&](const Agent&, const Message&) {
     returning.store(round);
-    spin(round % 16381);
+    spin(round * 811 % 16381);
   };
   const Agent agent = tree.create({.handler = handle}).value();
   std::jthread other([&] {
