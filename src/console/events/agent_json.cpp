@@ -48,7 +48,7 @@ Json to_json(const AgentEntry& entry) {
                {"createdAt", to_milliseconds(entry.created)},
                {"lastActiveAt", to_milliseconds(entry.active)}};
   if (status && status->stop_pending) json.set("stopPending", to_string(*status->stop_pending));
-  json.set("usage", std::move(usage));
+  json.set("usage", usage);
   return json;
 }
 

@@ -24,6 +24,7 @@ class Json {
  public:
   using Members = std::initializer_list<std::pair<std::string_view, Json>>;
 
+  // NOLINTBEGIN(google-explicit-constructor): a list of members has values of each type
   Json(std::nullptr_t = nullptr) : text_("null") {}
   Json(std::same_as<bool> auto value) : kind_(Kind::scalar), text_(value ? "true" : "false") {}
   template <std::integral T>
@@ -35,6 +36,7 @@ class Json {
   Json(const std::vector<std::string>& values) : kind_(Kind::array) {
     for (const std::string& value : values) push_back(value);
   }
+  // NOLINTEND(google-explicit-constructor)
   // An object: {{"name", value}, ...}.
   Json(Members members) : kind_(Kind::object) {
     members_.reserve(members.size() + 2);

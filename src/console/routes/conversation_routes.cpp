@@ -37,7 +37,7 @@ Json json_of_message(const ChatMessage& message, std::size_t index) {
   Json calls = Json::array();
   for (const ToolCall& call : message.tool_calls)
     calls.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
-  json.set("toolCalls", std::move(calls));
+  json.set("toolCalls", calls);
   return json;
 }
 

@@ -87,13 +87,13 @@ void TaskAgents::end(const Agent& agent, Entry& entry) {
 
 // It is an agent like any other from now on.
 void TaskAgents::keep(const Agent& agent) {
-  const Agent kept = agent;  // `agent` may be a key of what is erased
+  const Agent kept = agent;  // NOLINT: `agent` may be a key of what is erased
   forget(kept);
   core::set_task_mark(kept, false);
 }
 
 void TaskAgents::forget(const Agent& agent) noexcept {
-  const Agent gone = agent;
+  const Agent gone = agent;  // NOLINT: `agent` may be a key of what is erased
   agents_.erase(gone);
   std::erase(ended_, gone);
 }
