@@ -349,8 +349,25 @@ bool Stage::is_below(const std::string& id, const std::string& root) const {
 
 std::string Stage::marked(std::size_t i, std::string_view mark) const {
   std::string history = before.histories[i];
-  if (before.in_turn[i]) history.insert(before.question_ends[i], mark);
+  if (!before.in_turn[i]) return history;
+  history.insert(before.question_ends[i], mark);
+  constexpr std::string_view begun =
+      "interrupted: it had begun when its turn ended, and its effect is unknown";
+  if (waits_for_child(i) && history.ends_with(begun)) {
+    history.resize(history.size() - begun.size());
+    history += "not started: its turn ended before it began";
+  }
   return history;
+}
+
+// A call of an agent tool begins when its child takes the message (G9).
+bool Stage::waits_for_child(std::size_t i) const {
+  const auto child = member(i).work == Work::child ? child_with_model(i) : std::nullopt;
+  if (!child) return false;
+  const auto is_delegated = [](const std::string& message) { return message.starts_with('c'); };
+  const auto last = std::find_if(accepted[*child].rbegin(), accepted[*child].rend(), is_delegated);
+  const auto& taken = before.taken[*child];
+  return last != accepted[*child].rend() && std::find(taken.begin(), taken.end(), *last) == taken.end();
 }
 
 bool Stage::may_linger(std::size_t i) const {

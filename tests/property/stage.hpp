@@ -57,7 +57,8 @@ class Stage {
   bool inside(std::size_t i) const { return within(i, target()); }  // of the target's subtree
   // Of the target's subtree, and open when the verb was called.
   bool hit(std::size_t i) const { return inside(i) && !agentcore::is_stopped(*before.states[i]); }
-  // The history right before the verb, with `mark` at the question of the turn if one was in progress.
+  // The history right before the verb, with `mark` at the question of the turn if one was in progress. A call
+  // that waits in the mailbox of a child has not begun.
   std::string marked(std::size_t i, std::string_view mark) const;
   // A call of `i` may outlast a stop: its model, or one at or below a child that works for it, ignores the
   // stop.
@@ -127,6 +128,8 @@ class Stage {
   void leave();
   void fill();
   std::optional<std::size_t> child_with_model(std::size_t i) const;
+  // The last call of `i` to its child waits in the mailbox of the child, right before the verb.
+  bool waits_for_child(std::size_t i) const;
   void work(std::size_t i);
   void give_result(std::size_t i);
   bool is_cue(const agentcore::Event& event) const;
