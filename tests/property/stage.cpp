@@ -243,6 +243,8 @@ void Stage::run_verb() {
   const auto verb = std::exchange(verb_, nullptr);
   if (!verb) return;
   before = look();
+  waiting_.clear();
+  for (std::size_t i = 0; i < size(); ++i) waiting_.push_back(waits_for_child(i));
   if (scene_.place == Place::thread)
     std::thread(verb).join();
   else
@@ -353,7 +355,7 @@ std::string Stage::marked(std::size_t i, std::string_view mark) const {
   history.insert(before.question_ends[i], mark);
   constexpr std::string_view begun =
       "interrupted: it had begun when its turn ended, and its effect is unknown";
-  if (waits_for_child(i) && history.ends_with(begun)) {
+  if (waiting_[i] && history.ends_with(begun)) {
     history.resize(history.size() - begun.size());
     history += "not started: its turn ended before it began";
   }

@@ -128,7 +128,7 @@ class Stage {
   void leave();
   void fill();
   std::optional<std::size_t> child_with_model(std::size_t i) const;
-  // The last call of `i` to its child waits in the mailbox of the child, right before the verb.
+  // The last call of `i` to its child waits in the mailbox of the child, in `before`.
   bool waits_for_child(std::size_t i) const;
   void work(std::size_t i);
   void give_result(std::size_t i);
@@ -145,6 +145,7 @@ class Stage {
   std::shared_ptr<agentcore::ToolRegistry> tools_ = std::make_shared<agentcore::ToolRegistry>();
   std::vector<std::shared_ptr<HeldCall>> held_;
   std::function<void()> verb_;
+  std::vector<bool> waiting_;  // waits_for_child(), right before the verb: a drop changes `accepted`
   agentcore::Subscription hook_;
 };
 
