@@ -59,7 +59,7 @@ struct ConsoleOptions {
   std::size_t kept_tasks = 1000;
   /// How long an agent that `POST /tasks` has made for a task exists after the task has ended; >= 0. Then it
   /// is deleted, unless it got another message, a child or a background task. In a tree with a store that
-  /// holds after a restart, too; the time begins anew then. no_limit: it stays until `kept_tasks` is
+  /// holds after a restart, too; the time then begins again. no_limit: it stays until `kept_tasks` is
   /// exceeded.
   Duration task_retention = std::chrono::minutes(10);
   /// True: in a tree with a store (AgentTree::restore()), a request that changes what the store keeps takes

@@ -62,7 +62,7 @@ struct ReceiptAnchor {
 ///
 /// One ReceiptFile writes a file at a time: it holds a lock on it and on a second file, with "-lock" at the
 /// end of its name, until its destruction or the end of the process. A third file, with "-lost" at the end,
-/// has the number of receipts that were lost since the last one, so that a later process tells them. Files
+/// has the number of receipts that were lost since the last one, so that a later process reports them. Files
 /// are created with mode 0600.
 ///
 /// If the file is removed, replaced or truncated while it is open, each further receipt is lost, with

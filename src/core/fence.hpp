@@ -1,4 +1,4 @@
-// Models write JSON into Markdown code fences although they are told not to.
+// Models write JSON into Markdown code fences although the request forbids it.
 #pragma once
 
 #include "core/internal_api.hpp"

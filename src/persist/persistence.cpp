@@ -110,8 +110,8 @@ bool Persistence::begin(bool also_empty) {
   return true;
 }
 
-// Takes what has changed out of the recorder. What has failed is made anew, from the present state: what was
-// deleted or changed since is not written. False: there is nothing.
+// Takes what has changed out of the recorder. What has failed is built again, from the present state: what
+// was deleted or changed since is not written. False: there is nothing.
 bool Persistence::collect(bool also_empty) {
   unstored_.reserve(unstored_.size() + 1);
   unstored_.push_back(recorder_.take());

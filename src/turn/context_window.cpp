@@ -107,7 +107,7 @@ void trim(Environment& environment, Turn turn, ContextTrimmed& event) {
   const std::size_t first = sent.unsent;
   context::Trimmed kept = plan_context(turn);
   hide_windows(turn, kept);
-  // An earlier turn has left out for now what this one tells again.
+  // An earlier turn has left messages out temporarily; this turn reports them again.
   for (std::size_t i = 0; event.for_this_turn && i < before.size(); ++i)
     if (before[i] && !is_sent(sent.now(), i)) kept.tokens_before += sent.tokens[i];
   if (event.for_this_turn)

@@ -209,7 +209,7 @@ void ToolCalls::on_result(core::Node& node, OperationId id, ToolResult result) {
   const std::shared_ptr<core::CallBegin> begin = environment_.operations[id].info->begin;
   std::optional<DiscardReason> late;
   runner_.run(node, [&] { return take_result(node, id, result, late); });
-  // Nobody waits for what is said of a call that has not begun.
+  // A call that has not begun has no result that could be dropped.
   if (late && !begin->is_withdrawn()) environment_.discard(node, number, 0, LateResult::tool_result, *late);
   // If take_result() threw, the operation may still be registered.
   if (environment_.operations.find(id)) environment_.operations.close(id);

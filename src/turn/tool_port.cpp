@@ -85,7 +85,7 @@ void ToolPort::on_handed_over(const tools::CallScope& call) {
   });
 }
 
-// One record tells of all calls that wait at that time: there may be many.
+// One record stands for all calls that wait at that time: there may be many.
 void ToolPort::on_not_taken(OperationId id) noexcept {
   const Operation* const operation = environment_.operations.find(id);
   if (!operation || operation->over || !operation->info->begin->waits()) return;

@@ -141,7 +141,7 @@ struct ActiveTurn {
   std::vector<PendingCall> calls;   // of the last answer
   std::shared_ptr<TurnResult> result = std::make_shared<TurnResult>();
   Summaries summaries = Summaries::possible;
-  bool tells_left_out = false;              // the next request tells all that is left out for now
+  bool tells_left_out = false;              // the event of the next request names all that is left out
   std::size_t windows_left_out = 0;         // since the last request
   Estimate reserved;                        // for the model call
   std::vector<RestoredQuestion> questions;  // that are not asked again yet

@@ -19,7 +19,7 @@ namespace agentcore::detail::console {
 
 // An agent is deleted when its task has ended `retention` ago, or when more than `kept` tasks have ended
 // after its own: the oldest first. One that got another message, a child or a background task stays. The mark
-// is in the store: after a restart the time starts anew. All @loop_thread.
+// is in the store: after a restart the time starts again. All @loop_thread.
 class TaskAgents {
  public:
   TaskAgents(std::shared_ptr<loop::Engine> engine, Duration retention, std::size_t kept)

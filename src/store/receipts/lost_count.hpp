@@ -12,7 +12,7 @@ namespace agentcore::detail::store {
 
 // The file has its full size from the beginning, and its bytes are replaced: a full disk does not prevent
 // that. It names the receipt after which they were lost, so nothing has to be written when a later receipt
-// has told how many.
+// has reported how many.
 class LostCount {
  public:
   // Opens the file, or creates it with mode 0600.

@@ -118,7 +118,7 @@ std::optional<Error> ReceiptFile::Impl::problem() const {
   return std::nullopt;
 }
 
-// The next receipt tells it, also that of another process.
+// The next receipt reports the number, also one of another process.
 void ReceiptFile::Impl::count_lost() noexcept {
   ++lost;
   static_cast<void>(
