@@ -174,7 +174,7 @@ TEST_CASE("S1-P6: results for a deleted agent are dropped", "[property][S1-P6][D
         for (std::size_t i = 0; i < stage.size(); ++i) {
           if (!stage.inside(i)) continue;
           const std::size_t discarded = late_answers(stage, i);
-          const std::size_t open = stage.before.calling[i] ? 1 : 0;
+          const std::size_t open = stage.before.calling[i];
           RC_ASSERT((scene.grace_over ? discarded <= open : discarded == open));
         }
         for (const auto& [agent, i] : anew) {

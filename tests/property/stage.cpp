@@ -373,7 +373,7 @@ bool Stage::waits_for_child(std::size_t i) const {
 }
 
 bool Stage::may_linger(std::size_t i) const {
-  if (before.calling[i] && member(i).on_stop == OnStop::deaf) return true;
+  if (before.calling[i] != 0 && member(i).on_stop == OnStop::deaf) return true;
   const auto child = member(i).work == Work::child ? child_with_model(i) : std::nullopt;
   if (!child) return false;
   // The call may wait in the mailbox of the child, which is emptied when all below the child has settled.
@@ -418,7 +418,7 @@ View Stage::look() const {
                            (state(i) == AgentState::waiting_llm || history.back().role == Role::tool));
     view.question_ends.push_back(written({history.begin(), question.base()}).size());
     view.taken.push_back(taken(i));
-    view.calling.push_back(!open_calls(i).empty());
+    view.calling.push_back(open_calls(i).size());
   }
   view.calls = t.llm->calls();
   for (std::size_t c = 0; c < view.calls; ++c) view.cut.push_back(t.llm->call(c).stop.stop_requested());

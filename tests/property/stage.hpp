@@ -23,7 +23,7 @@ struct View {
   std::vector<std::size_t> queued;
   std::vector<std::string> histories;
   std::vector<std::vector<std::string>> taken;  // messages that left the mailbox for a turn
-  std::vector<bool> calling;                    // a call is open at the model
+  std::vector<std::size_t> calling;             // calls that are open at the model
   std::vector<bool> in_turn;                    // a stop would interrupt a turn: its history will say so
   std::vector<std::size_t> question_ends;       // the place in `histories` after the last question
   std::vector<bool> cut;                        // per call: its stop token is triggered

@@ -436,7 +436,12 @@ std::map<std::string, AgentState> TreeModel::states() const {
 }
 
 std::size_t TreeModel::queue_length(const std::string& id) const {
-  return find(id)->queue.size();
+  const auto* const n = find(id);
+  if (!open(*n)) return 0;
+  std::size_t cleared = 0;  // by aborts that the loop has not read yet
+  for (const auto& op : ops_)
+    if (op.verb == Verb::abort && op.node == n) cleared = std::max(cleared, op.clear);
+  return n->queue.size() - cleared;
 }
 
 std::string TreeModel::history(const std::string& id) const {

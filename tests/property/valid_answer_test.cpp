@@ -94,6 +94,13 @@ std::string any_answer(const ObjectSchema& schema) {
   }
 }
 
+// What is inside of the code fence of any_answer(), if it has one.
+std::string without_fence(const std::string& text) {
+  const std::string begin = "```json\n", end = "\n```";
+  if (!text.starts_with(begin) || !text.ends_with(end)) return text;
+  return text.substr(begin.size(), text.size() - begin.size() - end.size());
+}
+
 AgentSpec spec_for(const ObjectSchema& schema, std::uint16_t max_repairs) {
   AgentSpec spec;
   spec.max_repairs = max_repairs;
@@ -112,14 +119,15 @@ void run_turn() {
   const Subscription ends = t.tree->on<TurnEnded>([&](const TurnEnded& end) { result = end.result; });
   t.ask(t.root("a", spec_for(schema, limit)));
   bool last_accepted = false;
-  std::string last;
+  std::string said, last;  // the history keeps what the model said; the result is the JSON alone
   std::size_t answers = 0;
   for (; !result; ++answers) {
     RC_ASSERT(answers <= limit);
     RC_ASSERT(!last_accepted);
-    last = any_answer(schema);
-    last_accepted = schema.accepts(last);
+    said = last = any_answer(schema);
     t.llm->answer("a", last);
+    if (const std::string inner = without_fence(last); schema.accepts(inner)) last = inner;
+    last_accepted = schema.accepts(last);
     t.settle();
   }
   RC_ASSERT(t.llm->histories_were_valid());
@@ -130,7 +138,7 @@ void run_turn() {
   RC_ASSERT(is_valid_history(history));
   RC_ASSERT(history.size() == (last_accepted ? 2U : 1U));
   if (last_accepted)
-    RC_ASSERT(history.back().content == last);
+    RC_ASSERT(history.back().content == said);
   else
     RC_ASSERT(result->error.code == Errc::invalid_answer && answers == limit + 1U);
 }
