@@ -148,8 +148,8 @@ TEST_CASE("in a race of a stop and the threads of an executor the calls that ran
     runtime.poll();
     // In every fourth round the threads are taken until the verb has returned: no call begins before it.
     const bool is_taken = round % 4 == 0;
-    Latch taken{3};
-    for (int i = 0; i < 2 && is_taken; ++i) pool->submit([&] { taken.arrive_and_wait(); });
+    const auto taken = std::make_shared<Latch>(3);  // a thread may return from it after this round
+    for (int i = 0; i < 2 && is_taken; ++i) pool->submit([taken] { taken->arrive_and_wait(); });
     ask_for(client, {"work", "work", "work", "work", "work", "work"});
     team.run(
         [&](int member) {
@@ -160,12 +160,12 @@ TEST_CASE("in a race of a stop and the threads of an executor the calls that ran
             static_cast<void>(agent.stop({.cut = round % 3 == 1 ? StopCut::all : StopCut::none}));
         },
         [&] { runtime.poll(); });
-    if (is_taken) taken.arrive_and_wait();
+    if (is_taken) taken->arrive_and_wait();
     REQUIRE(drive(runtime, tree, client) == "");
     // Each thread of the pool has taken all jobs before these.
-    Latch both{3};
-    for (int i = 0; i < 2; ++i) pool->submit([&] { both.arrive_and_wait(); });
-    both.arrive_and_wait();
+    const auto both = std::make_shared<Latch>(3);
+    for (int i = 0; i < 2; ++i) pool->submit([both] { both->arrive_and_wait(); });
+    both->arrive_and_wait();
     REQUIRE(drive(runtime, tree, client) == "");
     if (result) {
       for (const ToolCallRecord& call : result->calls) {
