@@ -14,17 +14,15 @@
 namespace agentcore::detail::llm {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t most_places = 3;
 constexpr std::size_t most_levels = 200;  // of a body that is compared as JSON
 constexpr std::size_t shown_bytes = 60;   // of a value
 constexpr std::string_view removed = "[removed]";
 
 // Nothing: compared as text.
-std::optional<json> parsed(std::string_view body) {
+std::optional<nlohmann::json> parsed(std::string_view body) {
   if (core::json_depth(body) > most_levels) return std::nullopt;
-  json value = json::parse(body, nullptr, false);
+  nlohmann::json value = nlohmann::json::parse(body, nullptr, false);
   if (value.is_discarded()) return std::nullopt;
   return value;
 }
@@ -46,8 +44,8 @@ bool is_same_text(std::string_view recorded, std::string_view asked) {
   return asked.ends_with(recorded);
 }
 
-std::string in_short(const json& value, std::size_t from) {
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string in_short(const nlohmann::json& value, std::size_t from) {
+  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() <= shown_bytes) return text;
   std::size_t begin = std::min(from, text.size() - 1);
   begin -= std::min(begin, shown_bytes / 2);
@@ -59,7 +57,7 @@ std::string in_short(const json& value, std::size_t from) {
 // The places where two bodies differ, in their order.
 class Comparison {
  public:
-  void compare(const std::string& place, const json& recorded, const json& asked) {
+  void compare(const std::string& place, const nlohmann::json& recorded, const nlohmann::json& asked) {
     if (places_.size() > most_places) return;
     if (recorded.is_string() && asked.is_string()) {
       if (!is_same_text(recorded.get_ref<const std::string&>(), asked.get_ref<const std::string&>()))
@@ -75,7 +73,8 @@ class Comparison {
   const std::vector<std::string>& places() const noexcept { return places_; }
 
  private:
-  void compare_members(const std::string& place, const json& recorded, const json& asked) {
+  void compare_members(const std::string& place, const nlohmann::json& recorded,
+                       const nlohmann::json& asked) {
     const std::string before = place.empty() ? place : place + ".";
     for (const auto& [name, value] : recorded.items()) {
       const auto other = asked.find(name);
@@ -89,7 +88,8 @@ class Comparison {
         places_.push_back(fmt::format("{}{}: not recorded, asked {}", before, name, in_short(value, 0)));
   }
 
-  void compare_entries(const std::string& place, const json& recorded, const json& asked) {
+  void compare_entries(const std::string& place, const nlohmann::json& recorded,
+                       const nlohmann::json& asked) {
     for (std::size_t i = 0; i < std::min(recorded.size(), asked.size()); ++i)
       compare(fmt::format("{}[{}]", place, i), recorded[i], asked[i]);
     if (recorded.size() != asked.size())
@@ -97,9 +97,9 @@ class Comparison {
           fmt::format("{}: recorded {} entries, asked {}", place, recorded.size(), asked.size()));
   }
 
-  void add_values(const std::string& place, const json& recorded, const json& asked) {
-    const std::string a = recorded.dump(-1, ' ', false, json::error_handler_t::replace);
-    const std::string b = asked.dump(-1, ' ', false, json::error_handler_t::replace);
+  void add_values(const std::string& place, const nlohmann::json& recorded, const nlohmann::json& asked) {
+    const std::string a = recorded.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string b = asked.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     const auto differs = std::ranges::mismatch(a, b).in1 - a.begin();
     const auto from = static_cast<std::size_t>(differs);
     places_.push_back(fmt::format("{}: recorded {}, asked {}", place.empty() ? "the body" : place,
@@ -110,12 +110,12 @@ class Comparison {
 };
 
 std::vector<std::string> places_of(std::string_view recorded, std::string_view asked) {
-  const std::optional<json> before = parsed(recorded), now = parsed(asked);
+  const std::optional<nlohmann::json> before = parsed(recorded), now = parsed(asked);
   Comparison comparison;
   if (before && now)
     comparison.compare("", *before, *now);
   else
-    comparison.compare("", json(std::string(recorded)), json(std::string(asked)));
+    comparison.compare("", nlohmann::json(std::string(recorded)), nlohmann::json(std::string(asked)));
   return comparison.places();
 }
 
