@@ -1,6 +1,7 @@
 // LoopWork: everything that the loop has to do, now or later.
 #pragma once
 
+#include "core/internal_api.hpp"
 #include "loop/loop_state.hpp"
 #include "loop/post_queue.hpp"
 #include "loop/ready_list.hpp"
@@ -22,7 +23,7 @@ struct LoopWork {
 
   // Adds a timer of Clock::boot_time(), for which nothing waits. Its id differs from those of all others.
   std::uint64_t add_boot_timer(TimePoint when, std::function<void()> function);
-  bool cancel_timer(std::uint64_t id) noexcept;
+  AGENTCORE_INTERNAL_API bool cancel_timer(std::uint64_t id) noexcept;
   // When the first of all timers is due, by Clock::now(). Nothing: none is set.
   std::optional<TimePoint> next_timer() const noexcept;
   // The time until the first timer that is not due yet. Nothing: there is none.
