@@ -19,6 +19,32 @@
 #include <optional>
 #include <utility>
 
+namespace agentcore::detail::testing {
+
+// Notes that calls were stopped without the memory for a post: then the loop looks for them. The engine, the
+// client and its calls share it.
+class UnpostedStops final : public loop::Source {
+ public:
+  explicit UnpostedStops(std::function<void()> end_stopped) : end_stopped_(std::move(end_stopped)) {}
+  // @threadsafe
+  void note(loop::Waker& waker) noexcept {
+    noted_.store(true, std::memory_order_release);
+    waker.notify();
+  }
+  void run_control(loop::PollBudget&) override {
+    if (noted_.exchange(false, std::memory_order_acquire)) end_stopped_();
+  }
+  void run_round(loop::PollBudget&) override {}
+  bool has_work() const noexcept override { return noted_.load(std::memory_order_acquire); }
+  bool has_pending() const noexcept override { return false; }
+
+ private:
+  std::atomic<bool> noted_{false};
+  const std::function<void()> end_stopped_;
+};
+
+}  // namespace agentcore::detail::testing
+
 namespace agentcore::testing {
 namespace {
 
@@ -47,28 +73,6 @@ detail::core::Validation check(const ScriptedReply& reply) {
 }
 
 }  // namespace
-
-// Notes that calls were stopped without the memory for a post: then the loop looks for them. The engine, the
-// client and its calls share it.
-class UnpostedStops final : public detail::loop::Source {
- public:
-  explicit UnpostedStops(std::function<void()> end_stopped) : end_stopped_(std::move(end_stopped)) {}
-  // @threadsafe
-  void note(detail::loop::Waker& waker) noexcept {
-    noted_.store(true, std::memory_order_release);
-    waker.notify();
-  }
-  void run_control(detail::loop::PollBudget&) override {
-    if (noted_.exchange(false, std::memory_order_acquire)) end_stopped_();
-  }
-  void run_round(detail::loop::PollBudget&) override {}
-  bool has_work() const noexcept override { return noted_.load(std::memory_order_acquire); }
-  bool has_pending() const noexcept override { return false; }
-
- private:
-  std::atomic<bool> noted_{false};
-  const std::function<void()> end_stopped_;
-};
 
 struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   // One call. If its reply ignores the stop token, the call counts as stopped like any other, but continues.
@@ -106,7 +110,7 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
     std::atomic<bool> stopped_{false};
     const std::shared_ptr<detail::loop::Engine> engine_;
     const std::weak_ptr<Impl> client_;
-    const std::shared_ptr<UnpostedStops> unposted_;
+    const std::shared_ptr<detail::testing::UnpostedStops> unposted_;
   };
 
   Impl(std::shared_ptr<detail::loop::Engine> loop, Responder answer)
@@ -127,7 +131,7 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   const std::shared_ptr<detail::loop::Engine> engine;
   const Responder responder;
   const std::shared_ptr<detail::llm::ActiveCalls> active = std::make_shared<detail::llm::ActiveCalls>();
-  std::shared_ptr<UnpostedStops> unposted;
+  std::shared_ptr<detail::testing::UnpostedStops> unposted;
   std::deque<ScriptedReply> queue;
   std::map<std::uint64_t, std::shared_ptr<Call>> open;
   std::uint64_t started = 0;
@@ -205,7 +209,7 @@ void ScriptedClient::Impl::on_stopped(std::uint64_t id) {
 }
 
 void ScriptedClient::Impl::watch_unposted() {
-  unposted = std::make_shared<UnpostedStops>([client = weak_from_this()] {
+  unposted = std::make_shared<detail::testing::UnpostedStops>([client = weak_from_this()] {
     if (const auto alive = client.lock()) alive->end_stopped();
   });
   engine->add_source(unposted);
