@@ -30,6 +30,7 @@ bool SocketGuard::shut() noexcept {
   const core::Lock lock(mutex_);
   if (shut_.load(std::memory_order_relaxed)) return false;
   shut_.store(true, std::memory_order_release);
+  if (home_.is_left()) return true;  // a forked child shares the sockets with its parent, whose they are
   for (const int descriptor : claimed_)
     if (descriptor != none) ::shutdown(descriptor, SHUT_RDWR);
   return true;

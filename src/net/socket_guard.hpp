@@ -1,6 +1,7 @@
 // SocketGuard: lets any thread shut down the sockets that one transfer holds, and never another socket.
 #pragma once
 
+#include "core/home_process.hpp"
 #include "core/mutex.hpp"
 
 #include <array>
@@ -55,6 +56,8 @@ class SocketGuard {
 
  private:
   static constexpr int none = -1;
+
+  core::HomeProcess home_;
 
   core::Mutex mutex_;
   std::array<int, 2> claimed_ AGENTCORE_GUARDED_BY(mutex_){none, none};

@@ -1,6 +1,7 @@
 // ProcessGroup: a started program and all processes that it started; lets any thread signal them.
 #pragma once
 
+#include "core/home_process.hpp"
 #include "core/mutex.hpp"
 
 #include <optional>
@@ -52,6 +53,7 @@ class ProcessGroup {
   void send(int number) const noexcept AGENTCORE_REQUIRES(mutex_);
 
   mutable core::Mutex mutex_;
+  core::HomeProcess home_;
   ProcessId leader_ AGENTCORE_GUARDED_BY(mutex_) = 0;
   bool alive_ AGENTCORE_GUARDED_BY(mutex_) = false;  // not reaped yet
 };

@@ -1,6 +1,8 @@
 // WakeSignal: a descriptor that any thread can make readable.
 #pragma once
 
+#include "core/home_process.hpp"
+
 namespace agentcore::detail::platform {
 
 // Linux: an eventfd; elsewhere: a pipe; Windows: a socket that sends to itself.
@@ -19,12 +21,14 @@ class WakeSignal {
   // What to watch; -1: not open.
   int descriptor() const noexcept { return read_end_; }
 
-  // Makes the open descriptor readable. Any thread may call it; the caller ensures that it stays open.
+  // Makes the open descriptor readable. Any thread may call it; the caller ensures that it stays open. A
+  // forked child, which shares the descriptor with its parent, does not.
   void set() noexcept;
   // Makes the open descriptor unreadable.
   void clear() noexcept;
 
  private:
+  core::HomeProcess home_;
   int read_end_ = -1;
   int write_end_ = -1;  // may be the same
 };

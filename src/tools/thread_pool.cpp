@@ -1,3 +1,4 @@
+#include "core/home_process.hpp"
 #include "core/mutex.hpp"
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
@@ -15,6 +16,7 @@ namespace agentcore {
 
 // A job may run any code, also in its destructor, so it is neither run nor destroyed under the lock.
 struct ThreadPool::Impl {
+  detail::core::HomeProcess home;
   detail::core::Mutex mutex;
   detail::core::Condition changed;
   std::deque<std::function<void()>> jobs AGENTCORE_GUARDED_BY(mutex);
@@ -77,6 +79,11 @@ ThreadPool::~ThreadPool() {
   assert(std::ranges::none_of(impl_->threads, [](const std::thread& thread) {
     return thread.get_id() == std::this_thread::get_id();
   }));
+  // A forked child has no such threads, and waits for none.
+  if (impl_->home.is_left()) {
+    static_cast<void>(impl_.release());
+    return;
+  }
   impl_->close();
 }
 

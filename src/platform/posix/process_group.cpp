@@ -30,7 +30,9 @@ void ProcessGroup::kill() noexcept {
   signal(SIGKILL);
 }
 
+// A forked child of the host does not signal the programs of its parent.
 void ProcessGroup::signal(int number) noexcept {
+  if (home_.is_left()) return;
   const core::Lock lock(mutex_);
   if (alive_) send(number);
 }

@@ -37,6 +37,7 @@ void WakeSignal::close() noexcept {
 }
 
 void WakeSignal::set() noexcept {
+  if (home_.is_left()) return;
   const std::uint64_t one = 1;
   // Cannot fail but for a full counter or pipe, and then it is readable as it should be.
   [[maybe_unused]] const auto count = ::write(write_end_, &one, sizeof one);

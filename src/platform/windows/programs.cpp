@@ -1,4 +1,5 @@
 // Programs as tools: not built for Windows yet. spawn() says so, and nothing else here is ever needed.
+#include "core/home_process.hpp"
 #include "platform/pipe.hpp"
 #include "platform/process_group.hpp"
 #include "platform/spawn.hpp"
@@ -6,6 +7,11 @@
 #ifdef _WIN32
 
 #include <cerrno>
+
+// No process forks here.
+std::int64_t agentcore::detail::core::process_id() noexcept {
+  return 0;
+}
 
 namespace agentcore::detail::platform {
 

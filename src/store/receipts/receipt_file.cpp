@@ -1,3 +1,4 @@
+#include "core/home_process.hpp"
 #include "store/lock_file.hpp"
 #include "store/receipts/hash.hpp"
 #include "store/receipts/line_file.hpp"
@@ -58,6 +59,8 @@ struct ReceiptFile::Impl {
         watched(file.path()),
         hash(given.key),
         options(std::move(given)) {}
+
+  const detail::core::HomeProcess home;
 
   Result<void> verify();
   Result<void> append(const StopRecord& record);
@@ -235,7 +238,10 @@ void ReceiptFile::Impl::fail(const Error& error) noexcept {
 ReceiptFile::ReceiptFile(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {
 }
 
-ReceiptFile::~ReceiptFile() = default;
+// A forked child leaves the file to its parent.
+ReceiptFile::~ReceiptFile() {
+  if (impl_ && impl_->home.is_left()) static_cast<void>(impl_.release());
+}
 
 Result<std::unique_ptr<ReceiptFile>> ReceiptFile::open(const std::string& path, ReceiptOptions options) {
   auto opened = attempt([&]() -> Result<std::unique_ptr<ReceiptFile>> {

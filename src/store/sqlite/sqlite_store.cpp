@@ -1,3 +1,4 @@
+#include "core/home_process.hpp"
 #include "store/batch_check.hpp"
 #include "store/lock_file.hpp"
 #include "store/reserve_file.hpp"
@@ -113,6 +114,7 @@ struct SqliteStore::Impl {
         files(database.path()),
         read_only(only_read) {}
 
+  const detail::core::HomeProcess home;
   LockFile file_lock;  // released after the database is closed
   // As well on the write-ahead log: whoever removes the lock file does not open the way for a second writer.
   LockFile log_lock;
@@ -310,7 +312,10 @@ Result<void> SqliteStore::Impl::commit_batch(const StoreBatch& batch, StoreSync 
 SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {
 }
 
-SqliteStore::~SqliteStore() = default;
+// A forked child leaves the file to its parent.
+SqliteStore::~SqliteStore() {
+  if (impl_ && impl_->home.is_left()) static_cast<void>(impl_.release());
+}
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path, SqliteStoreOptions options) {
   try {
