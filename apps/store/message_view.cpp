@@ -46,7 +46,7 @@ Json message_json(const MailRecord& mail) {
               {"sender", message.sender},
               {"kind", message.kind},
               {"priority", to_string(message.priority)},
-              {"simulated", message.simulated},
+              {"simulated", mail.simulated},
               {"images", message.parts.size()},
               {"deadline", nullptr}};
   if (mail.deadline) object["deadline"] = time_text(mail.deadline->when);
@@ -99,7 +99,7 @@ void print_mail(const ForestAgent& agent, Output& output) {
     if (!message.sender.empty()) head += ", from " + printable(message.sender);
     if (!message.kind.empty()) head += ", kind " + printable(message.kind);
     if (message.priority == agentcore::MessagePriority::urgent) head += ", urgent";
-    if (message.simulated) head += ", simulated";
+    if (mail.simulated) head += ", simulated";
     if (mail.deadline) head += ", until " + time_text(mail.deadline->when);
     output.print(head + "\n" + indented(message.text, text_margin));
     for (const ContentPart& part : message.parts)

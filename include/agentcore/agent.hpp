@@ -127,8 +127,8 @@ class AGENTCORE_API Agent {
   ///     agentcore::SteerResult steered = agent.steer("Shorter, please.");
   ///     if (!steered) std::fprintf(stderr, "refused: %s\n", to_string(steered.reason).data());
   ///
-  /// `message.simulated` and `message.priority` have no effect while a turn runs. At most
-  /// AgentSpec::mailbox_limit steered messages wait (`mailbox_full`).
+  /// `message.priority` has no effect while a turn runs. At most AgentSpec::mailbox_limit steered messages
+  /// wait (`mailbox_full`).
   ///
   /// Has taken effect when it returns (G1): with SteerWhen::now, no delta of the ended call follows. Never
   /// blocks. May be called from any callback, including a callback of this agent.
@@ -347,8 +347,8 @@ class AGENTCORE_API Agent {
 
   /// Calls `callback` on the loop thread for each event of type T of this agent, until the Subscription is
   /// reset or destroyed, or the agent is deleted. The events of its descendants are not included. Throws
-  /// std::invalid_argument if `callback` is empty. Returns a Subscription without a callback if the agent or
-  /// the Runtime does not exist.
+  /// std::invalid_argument if `callback` is empty. Returns a Subscription without a callback if the agent (a
+  /// warning is logged) or the Runtime does not exist.
   ///
   ///     auto ends = planner.on<agentcore::TurnEnded>([](const agentcore::TurnEnded& end) {
   ///       std::printf("turn %llu ended\n", static_cast<unsigned long long>(end.turn));
@@ -381,10 +381,11 @@ class AGENTCORE_API Agent {
   Agent(detail::tree::TreeCore* core, std::uint64_t node) noexcept;
   void release() noexcept;
   Result<Agent> create_shared(const SharedAgentSpec& spec) const;
-  ChangeResult change(const std::function<void(AgentSpec&)>& change) const;
+  template <typename Change>
+  ChangeResult change_with(const char* function, Change&& change) const;
   Subscription subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) const;
   template <typename Read>
-  auto read(Read&& read) const;
+  auto read(const char* function, Read&& read) const;
 
   detail::tree::TreeCore* core_ = nullptr;
   std::uint64_t node_ = 0;

@@ -73,6 +73,7 @@ struct MessageDropped {
   MessageId id;                             ///< as returned by Agent::send()
   Message message;                          ///< what was sent
   DropReason reason = DropReason::stopped;  ///< why
+  bool simulated = false;                   ///< true: it was the answer of an Agent::simulate()
 };
 
 /// A stop or a delete of the agent has settled: no operation of the agent is in flight any more.

@@ -108,7 +108,9 @@ struct MessageInfo {
 ///     agentcore::VerbResult stopped = tree.stop_all();
 ///
 /// Threads: agents are created and listed on the loop thread only. find(), size(), stop_all(), resume_all(),
-/// pause_all(), unpause_all() and cancel_task() may be called on any thread.
+/// pause_all(), unpause_all() and cancel_task() may be called on any thread. The other functions do nothing
+/// on another thread: those with an error or a reason return `wrong_thread`, the others return nothing, and
+/// the next poll logs the name of the function. The tree is destroyed on the loop thread, too.
 ///
 /// Destroying the tree ends everything at once: operations in flight are cut, no event and no completion
 /// callback follows, and the functions of handles return `agent_not_found`. For an orderly end, call

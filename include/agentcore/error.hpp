@@ -22,6 +22,8 @@ enum class Errc : unsigned char {
   missing_agent_id,  ///< the id is empty
   agent_not_found,   ///< no such agent: it never existed, or it, or its tree, was deleted
   runtime_gone,      ///< the Runtime was destroyed: the tree can only be read
+  wrong_thread,      ///< a function of the loop thread was called on another thread, and did nothing: call it
+                     ///< in a function that is passed to Runtime::post()
   invalid_agent_id,  ///< longer than 255 bytes, not UTF-8, or beginning with '@' (reserved for generated ids)
   agent_exists,      ///< the id is in use; a terminating agent still uses its id
   depth_limit,       ///< the tree would become deeper than TreeOptions::max_depth
@@ -134,7 +136,8 @@ struct Error {
 ///     if (agentcore::ChangeResult changed = agent.set_model("gpt-4o"); !changed)
 ///       std::fprintf(stderr, "refused: %s\n", changed.message.c_str());
 struct [[nodiscard]] ChangeResult {
-  /// `none` if the change was made. Otherwise `agent_not_found`, `runtime_gone`, `out_of_memory`, or
+  /// `none` if the change was made. Otherwise `agent_not_found`, `runtime_gone`, `wrong_thread`,
+  /// `out_of_memory`, or
   /// `invalid_config` if a value is out of range.
   Errc reason = Errc::none;
   /// The reason as a text. For `invalid_config`: the field, its value and the allowed range.

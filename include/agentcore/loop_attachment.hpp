@@ -42,10 +42,11 @@ class AGENTCORE_API LoopAttachment {
   /// - too_many_files_open, or another error of the system: the system has no descriptor left;
   /// - not_supported: the descriptor of this Runtime does not report everything, because its clock is not the
   ///   SystemClock, its backend is LoopBackend::poll, or the system has no epoll or no timerfd_create();
-  /// - operation_canceled: the Runtime was destroyed.
+  /// - operation_canceled: the Runtime was destroyed;
+  /// - operation_not_permitted: this is another thread than that of the loop.
   int open_descriptor();
   /// As open_descriptor(), for hosts without exceptions. Errors: out_of_memory (no descriptor is left, or no
-  /// memory), invalid_config (not supported by this Runtime), runtime_gone.
+  /// memory), invalid_config (not supported by this Runtime), runtime_gone, wrong_thread.
   Result<int> try_open_descriptor();
 
   /// As Runtime::poll(). Returns false, and does nothing, if the Runtime was destroyed.

@@ -62,8 +62,6 @@ struct Message {
   /// The id of an agent, or a text that the host chooses. Empty: the host. It is passed to a MessageHandler,
   /// and never sent to a model.
   std::string sender = {};
-  /// True: `text` is handled as an answer of the model (see Agent::simulate()). `parts` are then ignored.
-  bool simulated = false;
   /// Images. They are sent to the model after the text.
   std::vector<ContentPart> parts = {};
   /// A text that the host chooses, for its MessageHandlers and views. The library does not read it, and never
@@ -214,6 +212,8 @@ struct QueuedMessage {
   MessageId id = {};                       ///< as returned by send()
   Message message = {};                    ///< a copy
   std::optional<TimePoint> deadline = {};  ///< SendOptions::deadline
+  /// True: it is the answer of an Agent::simulate(). Only that function makes the tool calls of a text run.
+  bool simulated = false;
 };
 
 }  // namespace agentcore

@@ -75,8 +75,9 @@ struct OpenQuestion {
 ///       std::puts(to_string(result.reason).data());
 struct [[nodiscard]] AnswerResult {
   /// The reason if the answer is not accepted: `question_not_found`, `question_closed`, `not_an_approval`,
-  /// `is_an_approval`, `out_of_memory` (it stays open), `runtime_gone`, or the state of an agent that is
-  /// being stopped or deleted: `agent_stopping`, `agent_stopped`, `agent_terminating`. Otherwise Errc::none.
+  /// `is_an_approval`, `out_of_memory` (it stays open), `runtime_gone`, `wrong_thread`, or the state of an
+  /// agent that is being stopped or deleted: `agent_stopping`, `agent_stopped`, `agent_terminating`.
+  /// Otherwise Errc::none.
   Errc reason = Errc::none;
 
   /// True if the answer was passed to the tool call.

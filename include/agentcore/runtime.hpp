@@ -101,6 +101,16 @@ struct RuntimeOptions {
 /// in a callback: the running poll() then returns, and the remaining objects do nothing more; their functions
 /// return `runtime_gone`.
 ///
+/// Threads. poll(), run_for() and run_until_idle() make the thread that calls them the loop thread, unless a
+/// poll runs on another thread: then they do nothing. The functions that are marked with @loop_thread do
+/// nothing on another thread: those with an error or a reason return Errc::wrong_thread, the others return
+/// nothing (an empty Subscription or Timer, -1, 0), and the next poll logs the name of the function as an
+/// error, once for each function. Destructors do their work on any thread, and are logged: there is no error
+/// to return.
+///
+/// Forks. In a child of fork() nothing may be used that was made before. The destructors touch nothing there
+/// that the child shares with its parent, and free nothing; call exec() or _exit(). New objects may be made.
+///
 /// Functions that take a function to call later throw std::invalid_argument if it is empty. What such a
 /// function throws is caught and logged.
 class AGENTCORE_API Runtime {
@@ -242,12 +252,15 @@ class [[nodiscard]] AGENTCORE_API Timer {
   Timer& operator=(Timer&& other) noexcept;
   /// Cancels the call.
   /// @loop_thread
-  ~Timer() { cancel(); }
+  ~Timer() { end(); }
 
-  /// Cancels the call. Returns true if the call was still pending.
+  /// Cancels the call. Returns true if the call was still pending. On another thread than that of the loop it
+  /// does nothing.
   bool cancel() noexcept;
 
  private:
+  void end() noexcept;
+
   std::weak_ptr<detail::loop::Engine> engine_;
   std::uint64_t id_ = 0;
 };

@@ -38,9 +38,10 @@ using LaunchHandler = std::function<void(ToolRegistry& registry, const Agent& ag
 /// 64 characters, or has characters that the name of a tool must not have, it is shortened, these characters
 /// are replaced, and a hash is added. All names of a registry are unique.
 ///
-/// All functions are for the loop thread. They throw std::invalid_argument for a tool or window that cannot
-/// be registered: a name that is taken or not allowed, a schema that is not valid, a text that is not UTF-8,
-/// a negative time-out, or a tool without ToolStart.
+/// All functions are for the loop thread: once an agent uses the registry, they do nothing on another thread
+/// (see Runtime), and try_...() return `wrong_thread`. They throw std::invalid_argument for a tool or window
+/// that cannot be registered: a name that is taken or not allowed, a schema that is not valid, a text that is
+/// not UTF-8, a negative time-out, or a tool without ToolStart.
 /// @loop_thread
 class AGENTCORE_API ToolRegistry {
  public:

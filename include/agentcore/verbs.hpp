@@ -89,9 +89,10 @@ AGENTCORE_API std::string_view to_string(VerbStatus status) noexcept;
 struct [[nodiscard]] VerbResult {
   VerbStatus status = VerbStatus::refused;  ///< How the verb ended.
   Errc reason = Errc::none;                 ///< `none` if `status` is `done`; else why not.
-  /// Of interrupt, pause, stop and terminate. True: when the call returned, the loop was in no action of the
-  /// agents that the verb acts on, except for the callback that made the call. False: the loop thread was in
-  /// an action of one of them. What that action produces is dropped (G1); after a pause it is kept.
+  /// Of interrupt, pause, stop and terminate, also if `status` is `no_effect`. True: when the call returned,
+  /// the loop was in no action of the agents that the verb acts on, except for the callback that made the
+  /// call. False: the loop thread was in an action of one of them. What that action produces is dropped (G1);
+  /// after a pause it is kept.
   bool quiet = true;
   /// Of interrupt, stop and terminate: how many operations the call cut on the calling thread (see StopCut).
   std::size_t calls_cut = 0;
@@ -245,8 +246,10 @@ struct StopOptions {
   /// result is `no_effect` with `stopped`, or with the state of the agent if that is closed itself. Then, and
   /// with `stop_pending`, on_settled is not called.
   bool descendants_only = false;
-  /// The cause in the report and in the state changes and the Settled event of the agent. For its descendants
-  /// the cause is StopCause::parent.
+  /// The cause in the report, the receipt, and in the state changes and the Settled event of the agent. For
+  /// its descendants the cause is StopCause::parent. One of `user`, `deadline` and `shutdown`: the others say
+  /// what the library has seen itself. If it is another one, the stop takes effect nevertheless, its cause is
+  /// `user`, and its log record also has the cause that was given.
   StopCause cause = StopCause::user;
   /// A text for the report, the log and the events of all agents that stop (StopOrigin).
   std::string reason = {};

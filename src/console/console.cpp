@@ -2,8 +2,10 @@
 #include "console/http/server.hpp"
 #include "console/routes/console_core.hpp"
 #include "console/routes/router.hpp"
+#include "core/home_process.hpp"
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
+#include "loop/wrong_thread.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/console.hpp>
@@ -117,12 +119,17 @@ Console::Console(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {
 }
 
 Console::~Console() {
+  if (parts_->core.engine->in_forked_child()) {
+    detail::core::keep_for_ever(std::move(parts_));
+    return;
+  }
   parts_->close();
 }
 
 Result<std::unique_ptr<Console>> Console::open(Runtime& runtime, ConsoleOptions options) {
   const auto engine = detail::loop::engine_of(runtime);
   if (engine->closed()) return Error{Errc::runtime_gone, "the Runtime was destroyed"};
+  if (engine->refuses_thread("Console::open")) return detail::loop::wrong_thread("Console::open");
   if (std::string problem = option_problem(options); !problem.empty())
     return Error{Errc::invalid_config, std::move(problem)};
   auto parts = std::make_shared<Parts>(engine, std::move(options));
@@ -136,6 +143,7 @@ Result<std::unique_ptr<Console>> Console::open(Runtime& runtime, ConsoleOptions 
 
 Subscription Console::show(AgentTree& tree) {
   Parts& parts = *parts_;
+  if (parts.core.engine->refuses_thread("Console::show")) return {};
   parts.leave();
   parts.core.feed.follow(tree);
   parts.core.task_agents->follow(tree);
@@ -143,9 +151,10 @@ Subscription Console::show(AgentTree& tree) {
   parts.core.feed.publish(nullptr, {{"type", "reset"}});
   const std::uint64_t number = ++*parts.shown;
   return Subscription([weak = std::weak_ptr(parts.shown), &parts, number] {
-    const auto shown = weak.lock();
-    if (shown && *shown == number) parts.leave();
-  });
+           const auto shown = weak.lock();
+           if (shown && *shown == number) parts.leave();
+         })
+      .of_loop(parts.core.engine);
 }
 
 std::shared_ptr<StopAudit> Console::receipts() const {

@@ -14,6 +14,7 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::missing_agent_id, "missing_agent_id"},
      {Errc::agent_not_found, "agent_not_found"},
      {Errc::runtime_gone, "runtime_gone"},
+     {Errc::wrong_thread, "wrong_thread"},
      {Errc::invalid_agent_id, "invalid_agent_id"},
      {Errc::agent_exists, "agent_exists"},
      {Errc::depth_limit, "depth_limit"},

@@ -68,6 +68,12 @@ void Engine::announce_timer(bool is_due) noexcept {
   if (is_due) waker_->notify();  // not every host looks at next_deadline() before it waits
 }
 
+bool Engine::note_wrong_thread(const char* function) noexcept {
+  state_.note_wrong_thread(function);
+  waker_->notify();
+  return true;
+}
+
 void Engine::post(std::function<void()> function) {
   if (function && work_.posts.push(std::move(function))) waker_->notify();
 }

@@ -44,6 +44,12 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
   std::uint64_t random() { return random_(); }
   TimePoint now() const noexcept { return state_.now(); }
   bool on_loop_thread() const noexcept { return state_.on_loop_thread(); }
+  // For public functions of the loop thread, before they read or write anything: true if this thread is
+  // another. Then the function must do nothing; the next poll logs its name, a literal, once for each name.
+  // @threadsafe
+  bool refuses_thread(const char* function) noexcept {
+    return !state_.on_loop_thread() && !state_.closed && note_wrong_thread(function);
+  }
 
   // 1 for the first tree, and so on.
   std::uint64_t number_tree() noexcept { return ++trees_; }
@@ -55,6 +61,13 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
   // @loop_thread
   void close();
   bool closed() const noexcept { return state_.closed; }  // @threadsafe
+  // True in a forked child of the process that made the engine: see core::HomeProcess. @threadsafe
+  bool in_forked_child() const noexcept { return state_.home.is_left(); }
+  // The end of the Runtime in a forked child: nothing works any more, and nothing is released.
+  void abandon() noexcept {
+    state_.closed = true;
+    waker_->abandon();
+  }
 
   // Sources. A source is called only while the engine holds it or a poll is inside it; one that is removed
   // during a poll is released at its end. @loop_thread
@@ -109,6 +122,7 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
 
  private:
   void announce_timer(bool is_due) noexcept;
+  bool note_wrong_thread(const char* function) noexcept;
 
   // Each part refers to parts above it.
   LoopState state_;

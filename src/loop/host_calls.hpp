@@ -13,6 +13,7 @@
 #include <exception>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace agentcore::detail::loop {
 
@@ -21,8 +22,7 @@ namespace agentcore::detail::loop {
 // silence ends when the outermost callback, or the poll around it, has returned. @loop_thread
 class AGENTCORE_INTERNAL_API HostCalls {
  public:
-  HostCalls(const LoopState& state, HostLog& log, LoopDescriptors& descriptors, const LoopWork& work,
-            Waker& waker)
+  HostCalls(LoopState& state, HostLog& log, LoopDescriptors& descriptors, const LoopWork& work, Waker& waker)
       : state_(state), log_(log), descriptors_(descriptors), work_(work), waker_(waker) {}
 
   // Runs a callback of the host: an exception ends here, as a log record naming `what` (G16). True when it
@@ -44,6 +44,10 @@ class AGENTCORE_INTERNAL_API HostCalls {
 
   // Logs that the callback `what` threw `why`.
   void report_throw(std::string_view what, std::string_view why) noexcept AGENTCORE_RUNS_HOST_CODE;
+
+  // Logs LoopState::called_on_wrong_thread, once for each function: one that is called in each frame must not
+  // fill the log.
+  void report_wrong_thread() noexcept AGENTCORE_RUNS_HOST_CODE;
 
   // True while a guarded callback runs.
   bool is_calling() const noexcept { return depth_ != 0; }
@@ -71,12 +75,13 @@ class AGENTCORE_INTERNAL_API HostCalls {
     HostCalls& calls_;
   };
 
-  const LoopState& state_;
+  LoopState& state_;
   HostLog& log_;
   LoopDescriptors& descriptors_;  // muted: the silence has begun
   const LoopWork& work_;
   Waker& waker_;
   int depth_ = 0;  // how many guarded callbacks are on the stack
+  std::vector<const char*> logged_wrong_threads_;
 };
 
 }  // namespace agentcore::detail::loop

@@ -1,6 +1,7 @@
 #include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
+#include "loop/wrong_thread.hpp"
 #include "platform/descriptor.hpp"
 
 #include <agentcore/loop_attachment.hpp>
@@ -30,6 +31,9 @@ int LoopAttachment::open_descriptor() {
   const auto engine = engine_.lock();
   if (!engine || engine->closed())
     raise(std::make_error_code(std::errc::operation_canceled), "LoopAttachment: the Runtime was destroyed");
+  if (engine->refuses_thread("LoopAttachment::open_descriptor"))
+    raise(std::make_error_code(std::errc::operation_not_permitted),
+          detail::loop::wrong_thread("LoopAttachment::open_descriptor").message.c_str());
   const int descriptor = engine->driver()->poll_descriptor();
   if (descriptor < 0)
     raise(
@@ -53,6 +57,8 @@ Result<int> LoopAttachment::try_open_descriptor() {
       return open_descriptor();
     } catch (const std::system_error& error) {
       if (error.code() == std::errc::operation_canceled) return Error{Errc::runtime_gone, error.what()};
+      if (error.code() == std::errc::operation_not_permitted)
+        return detail::loop::wrong_thread("LoopAttachment::try_open_descriptor");
       if (error.code() == std::errc::not_supported) return Error{Errc::invalid_config, error.what()};
       throw;  // no descriptor is left
     }

@@ -1,6 +1,8 @@
 // LoopState: what all parts of an Engine read: its clock, its thread, whether it is closed.
 #pragma once
 
+#include "core/home_process.hpp"
+
 #include <agentcore/clock.hpp>
 #include <agentcore/ref.hpp>
 
@@ -21,16 +23,27 @@ struct LoopState {
   LoopState(const LoopState&) = delete;
   LoopState& operator=(const LoopState&) = delete;
 
-  TimePoint now() const noexcept { return clock->now(); }                                       // @threadsafe
-  bool on_loop_thread() const noexcept { return thread.load() == std::this_thread::get_id(); }  // @threadsafe
+  TimePoint now() const noexcept { return clock->now(); }  // @threadsafe
+  bool on_loop_thread() const noexcept {
+    return thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }  // @threadsafe
+  // Another thread has called that function, which is for the loop thread. @threadsafe
+  void note_wrong_thread(const char* function) noexcept {
+    const char* none = nullptr;
+    called_on_wrong_thread.compare_exchange_strong(none, function);
+  }
 
   SystemClock system_clock;
   Ref<Clock> clock;
   bool has_system_clock;  // the time of `clock` is that of the system's timers
 
+  const core::HomeProcess home;
   std::atomic<bool> closed{false};
   std::atomic<std::thread::id> thread{std::this_thread::get_id()};  // the loop thread
-  std::atomic<bool> in_poll{false};                                 // written on the loop thread
+  std::atomic<bool> in_poll{false};                                 // written by the loop thread alone
+  // A function of the loop thread that another thread has called, for the log; null: none since the last
+  // poll.
+  std::atomic<const char*> called_on_wrong_thread{nullptr};
 };
 
 }  // namespace agentcore::detail::loop

@@ -41,6 +41,7 @@ bool PollCycle::run(Duration budget) {
   waker_.begin_poll();
   if (descriptors_.is_retry_due()) calls_.guarded("poll", [this] { descriptors_.ensure_open(); });
   if (waker_.take_throw()) calls_.report_throw("on_wake", "unknown");
+  if (state_.called_on_wrong_thread.load(std::memory_order_relaxed)) calls_.report_wrong_thread();
   calls_.guarded("poll", [&] { run_stages(budget); });
   return finish();
 }

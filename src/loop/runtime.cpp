@@ -1,4 +1,5 @@
 #include "core/enum_names.hpp"
+#include "core/home_process.hpp"
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
@@ -41,6 +42,12 @@ Result<std::unique_ptr<Runtime>> Runtime::make(RuntimeOptions options) {
   return detail::core::make<Runtime>(std::move(options));
 }
 Runtime::~Runtime() {
+  if (engine_->in_forked_child()) {
+    engine_->abandon();
+    detail::core::keep_for_ever(std::move(engine_));
+    return;
+  }
+  static_cast<void>(engine_->refuses_thread("Runtime::~Runtime"));  // logged; the end cannot be refused
   engine_->close();
 }
 
@@ -59,14 +66,17 @@ RunResult Runtime::run_until_idle(Duration limit) {
 }
 
 int Runtime::poll_descriptor() {
+  if (engine_->refuses_thread("Runtime::poll_descriptor")) return -1;
   return engine_->driver()->poll_descriptor();
 }
 std::optional<TimePoint> Runtime::next_deadline() const {
+  if (engine_->refuses_thread("Runtime::next_deadline")) return std::nullopt;
   return engine_->driver()->next_deadline();
 }
 Subscription Runtime::on_wake(std::function<void()> wake) {
   detail::core::require_function(wake != nullptr, "Runtime::on_wake: wake");
-  return engine_->on_wake(std::move(wake));
+  if (engine_->refuses_thread("Runtime::on_wake")) return {};
+  return engine_->on_wake(std::move(wake)).of_loop(engine_);
 }
 void Runtime::post(std::function<void()> function) {
   detail::core::require_function(function != nullptr, "Runtime::post: function");
@@ -75,6 +85,7 @@ void Runtime::post(std::function<void()> function) {
 
 Timer Runtime::call_after(Duration delay, std::function<void()> function) {
   detail::core::require_function(function != nullptr, "Runtime::call_after: function");
+  if (engine_->refuses_thread("Runtime::call_after")) return {};
   const TimePoint when = detail::loop::later(engine_->now(), delay);
   return Timer(engine_, engine_->start_timer(when, std::move(function)));
 }
@@ -83,6 +94,7 @@ TimePoint Runtime::now() const noexcept {
   return engine_->now();
 }
 std::uint64_t Runtime::random() {
+  if (engine_->refuses_thread("Runtime::random")) return 0;
   return engine_->random();
 }
 bool Runtime::on_loop_thread() const noexcept {
@@ -91,14 +103,31 @@ bool Runtime::on_loop_thread() const noexcept {
 
 Timer& Timer::operator=(Timer&& other) noexcept {
   if (this != &other) {
-    cancel();
+    end();
     engine_ = std::move(other.engine_);
     id_ = std::exchange(other.id_, 0);
   }
   return *this;
 }
 
+bool detail::loop::refuses_thread(const std::weak_ptr<Engine>& engine, const char* function) noexcept {
+  const auto alive = engine.lock();
+  return alive && alive->refuses_thread(function);
+}
+
+// Logged on another thread than that of the loop; the end cannot be refused.
+void Timer::end() noexcept {
+  if (id_ == 0) return;
+  const std::uint64_t id = std::exchange(id_, 0);
+  const auto engine = std::exchange(engine_, {}).lock();
+  if (!engine) return;
+  static_cast<void>(engine->refuses_thread("Timer::~Timer"));
+  engine->cancel_timer(id);
+}
+
 bool Timer::cancel() noexcept {
+  if (const auto engine = engine_.lock(); engine && id_ != 0 && engine->refuses_thread("Timer::cancel"))
+    return false;
   const std::uint64_t id = std::exchange(id_, 0);
   const auto engine = std::exchange(engine_, {}).lock();
   return id != 0 && engine && engine->cancel_timer(id);

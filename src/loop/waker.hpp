@@ -54,6 +54,11 @@ class AGENTCORE_INTERNAL_API Waker : public std::enable_shared_from_this<Waker> 
 
   // Ends everything: no descriptor, no function, notify() does nothing. @loop_thread
   void close() noexcept;
+  // The same in a forked child, where nothing is closed: see core::HomeProcess.
+  void abandon() noexcept {
+    closed_ = true;
+    notified_.store(true, std::memory_order_seq_cst);  // notify() does nothing
+  }
 
  private:
   class Subscriber;

@@ -16,14 +16,15 @@ constexpr std::uint64_t next_id = std::uint64_t{1} << MessagePool::cell_bits;
 
 }  // namespace
 
-void Cell::put(Message&& message, std::unique_ptr<SendOptions>&& options) {
+void Cell::put(Message&& message, std::unique_ptr<SendOptions>&& options, bool simulated) {
   const bool is_text = message.sender.empty() && message.kind.empty() && message.parts.empty() &&
-                       !message.simulated && message.priority == MessagePriority::normal;
+                       !simulated && message.priority == MessagePriority::normal;
   if (!is_text || options) {
     auto rest = std::make_unique<Rest>();
     text_ = std::move(message.text);
     rest->message = std::move(message);
     rest->options = std::move(options);
+    rest->simulated = simulated;
     rest_ = std::move(rest);
   } else {
     text_ = std::move(message.text);

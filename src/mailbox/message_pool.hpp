@@ -33,9 +33,11 @@ class alignas(64) Cell {
   std::atomic<core::NodeId> agent{0};  // that it was sent to
   std::atomic<std::uint64_t> id{0};    // MessageId::value, and MessagePool::withdrawn
 
-  // Throws std::bad_alloc; then nothing has changed.
-  void put(Message&& message, std::unique_ptr<SendOptions>&& options);
-  // Replaces the message, and keeps its options and its priority. Throws as put().
+  // `simulated`: the text is handled as an answer of the model. Throws std::bad_alloc; then nothing has
+  // changed.
+  void put(Message&& message, std::unique_ptr<SendOptions>&& options, bool simulated = false);
+  // Replaces the message, which is no simulated answer then, and keeps its options and its priority. Throws
+  // as put().
   void replace(Message&& message);
   Message take_message() noexcept;
   Message copy() const;
@@ -47,7 +49,7 @@ class alignas(64) Cell {
     if (options) rest_->options = std::move(options);
   }
 
-  bool is_simulated() const noexcept { return rest_ && rest_->message.simulated; }
+  bool is_simulated() const noexcept { return rest_ && rest_->simulated; }
   bool is_urgent() const noexcept { return rest_ && rest_->message.priority == MessagePriority::urgent; }
   // Sent by a running tool call of an ancestor: the turn is a part of that call. Such a message has options.
   bool is_delegated() const noexcept { return rest_ && rest_->delegated; }
@@ -79,6 +81,7 @@ class alignas(64) Cell {
     Timer timer;  // of the deadline
     bool delegated = false;
     std::shared_ptr<core::CallBegin> call;
+    bool simulated = false;
   };
 
   std::string text_;

@@ -37,7 +37,7 @@ std::string to_json(const MailRecord& record) {
   text.add("text", std::string_view(message.text));
   text.put("sender", message.sender);
   text.put("kind", message.kind);
-  text.put("simulated", message.simulated);
+  text.put("simulated", record.simulated);
   text.put("urgent", message.priority == MessagePriority::urgent);
   if (!message.parts.empty()) text.add_json("parts", RecordText::array(message.parts, part_json));
   if (record.deadline) add_deadline<milliseconds>(text, *record.deadline);
@@ -52,7 +52,7 @@ MailRecord read_mail(std::string_view text) {
   need(object, "text", record.message.text);
   get(object, "sender", record.message.sender);
   get(object, "kind", record.message.kind);
-  get(object, "simulated", record.message.simulated);
+  get(object, "simulated", record.simulated);
   bool urgent = false;
   get(object, "urgent", urgent);
   record.message.priority = urgent ? MessagePriority::urgent : MessagePriority::normal;

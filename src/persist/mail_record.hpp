@@ -16,6 +16,7 @@ struct MailRecord {
   MessageId id;
   Message message;
   std::optional<loop::WallDeadline> deadline;
+  bool simulated = false;  // see Agent::simulate()
 };
 
 std::string to_json(const MailRecord& record);

@@ -67,7 +67,7 @@ std::vector<MessageId> MailWriter::write(StoreBatch& batch, core::Node& node, st
 }
 
 void MailWriter::put(StoreBatch& batch, std::uint64_t key, std::uint32_t cell, std::uint64_t number) const {
-  MailRecord record{pool_.id_of(cell), pool_[cell].copy(), std::nullopt};
+  MailRecord record{pool_.id_of(cell), pool_[cell].copy(), std::nullopt, pool_[cell].is_simulated()};
   if (const auto deadline = pool_[cell].deadline(); deadline && *deadline != no_limit)
     record.deadline = loop::wall_deadline(*deadline, engine_.clock());
   batch.put(key_of(Kind::mail, key, number), to_json(record));

@@ -1,3 +1,4 @@
+#include "core/home_process.hpp"
 #include "core/stoppable.hpp"
 #include "core/validate.hpp"
 #include "llm/active_calls.hpp"
@@ -6,6 +7,7 @@
 #include "loop/source.hpp"
 #include "loop/time.hpp"
 #include "loop/waker.hpp"
+#include "loop/wrong_thread.hpp"
 
 #include <agentcore/runtime.hpp>
 #include <agentcore/testing/scripted_client.hpp>
@@ -244,18 +246,26 @@ ScriptedClient::ScriptedClient(Runtime& runtime, Responder responder)
 }
 
 ScriptedClient::~ScriptedClient() {
+  if (impl_->engine->in_forked_child()) {
+    detail::core::keep_for_ever(std::move(impl_));
+    return;
+  }
   impl_->closing = true;
   impl_->engine->remove_source(impl_->unposted.get());
   while (!impl_->open.empty()) impl_->end(impl_->open.begin()->second, ChatOutcome::cancelled());
 }
 
 void ScriptedClient::enqueue(ScriptedReply reply) {
+  if (impl_->engine->refuses_thread("ScriptedClient::enqueue")) return;
   check(reply).raise();
   impl_->queue.push_back(std::move(reply));
 }
 
 void ScriptedClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   const auto impl = impl_;  // the responder may destroy this client
+  if (impl->engine->refuses_thread("ScriptedClient::chat"))
+    return sink.finish(
+        ChatOutcome::failed(ChatError::from(detail::loop::wrong_thread("ScriptedClient::chat"))));
   if (stop.stop_requested() || impl->closing || impl->engine->closed())
     return sink.finish(ChatOutcome::cancelled());
   const auto call = std::make_shared<Impl::Call>(*impl, impl->started + 1, std::move(sink));
@@ -276,9 +286,11 @@ bool ScriptedClient::has_active_request(std::string_view agent_id) const {
 }
 
 std::size_t ScriptedClient::calls() const noexcept {
+  if (impl_->engine->refuses_thread("ScriptedClient::calls")) return 0;
   return impl_->started;
 }
 std::size_t ScriptedClient::open_calls() const noexcept {
+  if (impl_->engine->refuses_thread("ScriptedClient::open_calls")) return 0;
   return impl_->open.size();
 }
 

@@ -3,6 +3,8 @@
 #include "core/utf8.hpp"
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
+#include "loop/engine.hpp"
+#include "loop/wrong_thread.hpp"
 #include "tools/contain.hpp"
 
 #include <agentcore/display.hpp>
@@ -17,6 +19,7 @@
 namespace agentcore {
 namespace {
 
+using detail::loop::wrong_thread;
 using detail::tools::Entry;
 using detail::tools::Found;
 using detail::tools::OpenWindow;
@@ -126,6 +129,14 @@ std::string native_name(std::string_view window_id, std::string_view action_id) 
 
 }  // namespace detail::tools
 
+void ToolRegistry::Impl::use(const std::shared_ptr<detail::loop::Engine>& engine) noexcept {
+  if (const auto present = loop.lock(); !present || present->closed()) loop = engine;
+}
+
+bool ToolRegistry::Impl::refuses_thread(const char* function) const noexcept {
+  return detail::loop::refuses_thread(loop, function);
+}
+
 ToolRegistry::Impl::Impl(ToolRegistry& of, LaunchHandler handler) : registry(of), launch(std::move(handler)) {
   if (launch) ensure_launcher();
 }
@@ -224,6 +235,7 @@ ToolRegistry::ToolRegistry(LaunchHandler launch) : impl_(std::make_unique<Impl>(
 ToolRegistry::~ToolRegistry() = default;
 
 void ToolRegistry::add(Tool tool) {
+  if (impl_->refuses_thread("ToolRegistry::add")) return;
   Entry entry = checked(std::move(tool));
   const std::string& name = entry.tool->spec.name;
   if (impl_->is_taken(name))
@@ -233,20 +245,24 @@ void ToolRegistry::add(Tool tool) {
 }
 
 Result<void> ToolRegistry::try_add(Tool tool) {
+  if (impl_->refuses_thread("ToolRegistry::try_add")) return wrong_thread("ToolRegistry::try_add");
   return detail::core::without_exceptions([&] { return add(std::move(tool)), Result<void>(); });
 }
 
 bool ToolRegistry::remove(std::string_view name) {
+  if (impl_->refuses_thread("ToolRegistry::remove")) return false;
   return std::erase_if(impl_->plain, [&](const Entry& entry) { return entry.tool->spec.name == name; }) != 0;
 }
 
 std::vector<std::string> ToolRegistry::names() const {
+  if (impl_->refuses_thread("ToolRegistry::names")) return {};
   std::vector<std::string> all;
   for (const Entry& entry : impl_->plain) all.push_back(entry.tool->spec.name);
   return all;
 }
 
 void ToolRegistry::open(Window window) {
+  if (impl_->refuses_thread("ToolRegistry::open")) return;
   const std::string id = window.id;
   if (!is_window_id(id) || id == detail::tools::launcher_id || id == detail::tools::plain_tools_id)
     throw std::invalid_argument(
@@ -280,14 +296,17 @@ void ToolRegistry::open(Window window) {
 }
 
 Result<void> ToolRegistry::try_open(Window window) {
+  if (impl_->refuses_thread("ToolRegistry::try_open")) return wrong_thread("ToolRegistry::try_open");
   return detail::core::without_exceptions([&] { return open(std::move(window)), Result<void>(); });
 }
 
 bool ToolRegistry::close(std::string_view window_id) {
+  if (impl_->refuses_thread("ToolRegistry::close")) return false;
   return impl_->close(window_id);
 }
 
 bool ToolRegistry::set_content(std::string_view window_id, std::string content) {
+  if (impl_->refuses_thread("ToolRegistry::set_content")) return false;
   OpenWindow* const open = impl_->find_window(window_id);
   if (!open) return false;
   if (!detail::core::is_utf8(content))
@@ -297,11 +316,14 @@ bool ToolRegistry::set_content(std::string_view window_id, std::string content) 
 }
 
 Result<bool> ToolRegistry::try_set_content(std::string_view window_id, std::string content) {
+  if (impl_->refuses_thread("ToolRegistry::try_set_content"))
+    return wrong_thread("ToolRegistry::try_set_content");
   return detail::core::without_exceptions(
       [&]() -> Result<bool> { return set_content(window_id, std::move(content)); });
 }
 
 std::vector<std::string> ToolRegistry::windows() const {
+  if (impl_->refuses_thread("ToolRegistry::windows")) return {};
   std::vector<std::string> all;
   for (const OpenWindow& open : impl_->windows) all.push_back(open.window.id);
   return all;

@@ -55,6 +55,12 @@ const ToolRegistry::Impl& registry_of(const Ref<ToolRegistry>& registry);
 struct ToolRegistry::Impl {
   Impl(ToolRegistry& of, LaunchHandler handler);
 
+  // From now on the functions of the registry refuse other threads than that of this loop. A registry has the
+  // loop of the first agent that uses it, as long as its Runtime exists.
+  void use(const std::shared_ptr<detail::loop::Engine>& engine) noexcept;
+  // True, and logged, on another thread. See loop::Engine::refuses_thread().
+  bool refuses_thread(const char* function) const noexcept;
+
   // Errors are worded for the model (Y9).
   detail::tools::Found find(std::string_view window_id, std::string_view action_id) const;
   detail::tools::OpenWindow* find_window(std::string_view id);
@@ -78,6 +84,7 @@ struct ToolRegistry::Impl {
   bool close(std::string_view window_id);
 
   ToolRegistry& registry;
+  std::weak_ptr<detail::loop::Engine> loop;
   LaunchHandler launch;
   std::vector<detail::tools::Entry> plain;
   std::vector<detail::tools::OpenWindow> windows;  // `launcher` first

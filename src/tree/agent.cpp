@@ -1,5 +1,6 @@
 // Agent: forwards to the core that its tree shares with all handles.
 #include "core/validate.hpp"
+#include "loop/wrong_thread.hpp"
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent.hpp>
@@ -31,6 +32,8 @@ void Agent::release() noexcept {
 }
 
 namespace {
+
+using detail::loop::wrong_thread;
 
 const Error no_agent{Errc::agent_not_found,
                      "the Agent handle is empty; get one from AgentTree::create() or find()"};
@@ -106,7 +109,8 @@ VerbResult Agent::renew() const {
 }
 
 VerbResult Agent::stop(StopOptions options) const {
-  return core_ ? core_->verbs().stop(node_, std::move(options)) : VerbResult::refused(Errc::agent_not_found);
+  return core_ ? core_->verbs().stop_for_host(node_, std::move(options))
+               : VerbResult::refused(Errc::agent_not_found);
 }
 
 VerbResult Agent::resume(ResumeOptions options) const {
@@ -130,95 +134,123 @@ VerbResult Agent::complete_call(std::string_view call_id, ToolResult result) con
 
 Result<Agent> Agent::create_child(AgentSpec spec) const {
   if (!core_) return no_agent;
+  if (core_->queries().refuses_thread("Agent::create_child")) return wrong_thread("Agent::create_child");
   return core_->factory().create(node_, std::move(spec));
 }
 
 Result<Agent> Agent::create_shared(const SharedAgentSpec& spec) const {
   if (!core_) return no_agent;
+  if (core_->queries().refuses_thread("Agent::create_child")) return wrong_thread("Agent::create_child");
   return core_->factory().create(node_, spec, {});
 }
 
 Result<Agent> Agent::parent() const {
   if (!core_) return no_agent;
+  if (core_->queries().refuses_thread("Agent::parent")) return wrong_thread("Agent::parent");
   return core_->queries().parent(node_);
 }
 
-// Returns `read(core)`, or the error that the agent or the Runtime does not exist any more.
+// Returns `read(core)`, or the error that the agent or the Runtime does not exist any more. `function`: the
+// name of a function of the loop thread; null: any thread may call it.
 template <typename Read>
-auto Agent::read(Read&& read) const {
+auto Agent::read(const char* function, Read&& read) const {
   using Value = Result<std::decay_t<decltype(read(*core_))>>;
   if (!core_) return Value(no_agent);
+  if (function && core_->queries().refuses_thread(function)) return Value(wrong_thread(function));
   if (const Result<AgentState> state = core_->queries().state(node_); !state) return Value(state.error());
   return Value(read(*core_));
 }
 
 Result<std::vector<Agent>> Agent::children() const {
-  return read([&](auto& core) { return core.queries().children(node_); });
+  return read("Agent::children", [&](auto& core) { return core.queries().children(node_); });
 }
 Result<std::size_t> Agent::queue_length() const {
-  return read([&](auto& core) { return core.mailboxes().length(node_); });
+  return read(nullptr, [&](auto& core) { return core.mailboxes().length(node_); });
 }
 Result<std::size_t> Agent::clear_queue() const {
-  return read([&](auto& core) { return core.mailboxes().clear(node_); });
+  return read("Agent::clear_queue", [&](auto& core) { return core.mailboxes().clear(node_); });
 }
 Result<std::vector<QueuedMessage>> Agent::queued() const {
-  return read([&](auto& core) { return core.mailboxes().queued(node_); });
+  return read("Agent::queued", [&](auto& core) { return core.mailboxes().queued(node_); });
 }
+namespace {
+
+// Changes the spec of the agent in the core that it is called with.
+template <typename Change>
+auto spec_change(std::uint64_t node, Change change) {
+  return [node, change = std::move(change)](auto& core) { return core.requests().change_spec(node, change); };
+}
+
+}  // namespace
+
+// Returns `change(core)`, or why nothing was changed.
+template <typename Change>
+ChangeResult Agent::change_with(const char* function, Change&& change) const {
+  if (!core_) return {no_agent.code, no_agent.message};
+  if (!core_->queries().refuses_thread(function)) return change(*core_);
+  Error problem = wrong_thread(function);
+  return {problem.code, std::move(problem.message)};
+}
+
 ChangeResult Agent::edit_queued(MessageId id, Message message) const {
-  return core_ ? core_->mailboxes().edit_queued(node_, id, std::move(message))
-               : ChangeResult{no_agent.code, no_agent.message};
+  return change_with("Agent::edit_queued",
+                     [&](auto& core) { return core.mailboxes().edit_queued(node_, id, std::move(message)); });
 }
 ChangeResult Agent::remove_queued(MessageId id) const {
-  return core_ ? core_->mailboxes().remove_queued(node_, id) : ChangeResult{no_agent.code, no_agent.message};
+  return change_with("Agent::remove_queued",
+                     [&](auto& core) { return core.mailboxes().remove_queued(node_, id); });
 }
 Result<std::vector<ChatMessage>> Agent::conversation() const {
+  if (core_ && core_->queries().refuses_thread("Agent::conversation"))
+    return wrong_thread("Agent::conversation");
   if (const Result<AgentState> exists = state(); !exists) return exists.error();
   return core_->requests().conversation(node_);
 }
 Result<std::vector<ChatMessage>> Agent::context() const {
+  if (core_ && core_->queries().refuses_thread("Agent::context")) return wrong_thread("Agent::context");
   if (const Result<AgentState> exists = state(); !exists) return exists.error();
   return core_->requests().context(node_);
 }
 Result<Spent> Agent::spent() const {
-  return read([&](auto& core) { return core.requests().spent(node_, false); });
+  return read("Agent::spent", [&](auto& core) { return core.requests().spent(node_, false); });
 }
 Result<Spent> Agent::subtree_spent() const {
-  return read([&](auto& core) { return core.requests().spent(node_, true); });
+  return read("Agent::subtree_spent", [&](auto& core) { return core.requests().spent(node_, true); });
 }
 ChangeResult Agent::grant(const Budget& budget) const {
-  return core_ ? core_->requests().grant(node_, budget, false)
-               : ChangeResult{no_agent.code, no_agent.message};
+  return change_with("Agent::grant", [&](auto& core) { return core.requests().grant(node_, budget, false); });
 }
 ChangeResult Agent::grant_subtree(const Budget& budget) const {
-  return core_ ? core_->requests().grant(node_, budget, true) : ChangeResult{no_agent.code, no_agent.message};
+  return change_with("Agent::grant_subtree",
+                     [&](auto& core) { return core.requests().grant(node_, budget, true); });
 }
 
 Result<AgentRole> Agent::role() const {
-  return read([&](auto& core) { return core.queries().role(node_); });
+  return read("Agent::role", [&](auto& core) { return core.queries().role(node_); });
 }
 Result<std::string> Agent::model() const {
-  return read([&](auto& core) { return core.requests().model(node_); });
+  return read("Agent::model", [&](auto& core) { return core.requests().model(node_); });
 }
 ChangeResult Agent::set_model(std::string model) const {
-  return change([&](AgentSpec& spec) { spec.model = std::move(model); });
+  return change_with("Agent::set_model",
+                     spec_change(node_, [&](AgentSpec& spec) { spec.model = std::move(model); }));
 }
 ChangeResult Agent::set_llm(Ref<LlmClient> llm, std::string name) const {
-  return change([&](AgentSpec& spec) {
-    spec.llm = std::move(llm);
-    spec.code.llm = std::move(name);
-  });
+  return change_with("Agent::set_llm", spec_change(node_, [&](AgentSpec& spec) {
+                       spec.llm = std::move(llm);
+                       spec.code.llm = std::move(name);
+                     }));
 }
 ChangeResult Agent::set_system_prompt(std::string system_prompt) const {
-  return change([&](AgentSpec& spec) { spec.system_prompt = std::move(system_prompt); });
+  return change_with("Agent::set_system_prompt", spec_change(node_, [&](AgentSpec& spec) {
+                       spec.system_prompt = std::move(system_prompt);
+                     }));
 }
 ChangeResult Agent::set_tools(Ref<ToolRegistry> tools, std::string name) const {
-  return change([&](AgentSpec& spec) {
-    spec.tools = std::move(tools);
-    spec.code.tools = std::move(name);
-  });
-}
-ChangeResult Agent::change(const std::function<void(AgentSpec&)>& change) const {
-  return core_ ? core_->requests().change_spec(node_, change) : ChangeResult{no_agent.code, no_agent.message};
+  return change_with("Agent::set_tools", spec_change(node_, [&](AgentSpec& spec) {
+                       spec.tools = std::move(tools);
+                       spec.code.tools = std::move(name);
+                     }));
 }
 
 Subscription Agent::on_event(std::function<void(const Event&)> callback) const {
@@ -227,11 +259,14 @@ Subscription Agent::on_event(std::function<void(const Event&)> callback) const {
 }
 Subscription Agent::subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) const {
   detail::core::require_function(callback != nullptr, "Agent::on: callback");
-  return exists() ? core_->hub().subscribe(node_, kinds, std::move(callback)) : Subscription();
+  if (!core_ || core_->queries().refuses_thread("Agent::on")) return {};
+  if (exists()) return core_->queries().bound(core_->hub().subscribe(node_, kinds, std::move(callback)));
+  core_->queries().log_missing_agent("Agent::on");
+  return {};
 }
 
 SendResult Agent::simulate(std::string answer) const {
-  return send(Message{.text = std::move(answer), .simulated = true});
+  return core_ ? core_->mailboxes().simulate(node_, std::move(answer)) : SendResult{Errc::agent_not_found};
 }
 
 std::size_t Agent::hash() const noexcept {

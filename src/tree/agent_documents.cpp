@@ -31,6 +31,7 @@ Result<std::vector<persist::MailRecord>> mail_of(const Agent& agent, const loop:
   Result<std::vector<QueuedMessage>> queued = agent.queued();
   if (!queued) return queued.error();
   for (QueuedMessage& message : *queued) {
+    if (message.simulated) continue;  // a document must not make tools run
     persist::MailRecord& record = mail.emplace_back();
     record.message = std::move(message.message);
     if (message.deadline) record.deadline = loop::wall_deadline(*message.deadline, engine.clock());
@@ -335,6 +336,7 @@ std::size_t AgentDocuments::send_mail(const Agent& agent, std::vector<persist::M
   const auto state = agent.state();
   if (!state || !can_process(*state)) return 0;
   for (persist::MailRecord& record : mail) {
+    if (record.simulated) continue;
     SendOptions options;
     if (record.deadline) options.deadline = loop::restored_deadline(*record.deadline, tree_.engine->clock());
     const SendResult result = agent.send(std::move(record.message), std::move(options));

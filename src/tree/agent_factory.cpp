@@ -332,6 +332,7 @@ void AgentFactory::begin_lease(Node& node, const AgentSpec& spec) {
 
 // Gives a linked agent its spec and its history, and opens its mailbox.
 void AgentFactory::fill(Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data) {
+  turn::use_tools(*spec, tree_.engine);
   node.spec = std::move(spec);
   const bool has_turns = data && !data->conversation.turns().empty();
   node.turns = has_turns ? static_cast<std::uint32_t>(data->conversation.turns().back().turn) : 0;

@@ -65,7 +65,7 @@ class AgentFactory {
                        std::unique_ptr<turn::TurnData> data);
   void set_options(core::Node& node, const AgentSpec& spec) const noexcept;
   void begin_lease(core::Node& node, const AgentSpec& spec);
-  static void fill(core::Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data);
+  void fill(core::Node& node, SharedAgentSpec spec, std::unique_ptr<turn::TurnData> data);
   void grant_budgets(core::Node& node);
 
   TreeShared& tree_;

@@ -5,6 +5,7 @@
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
 #include "loop/runtime_access.hpp"
+#include "loop/wrong_thread.hpp"
 #include "tree/options.hpp"
 #include "tree/tree_core.hpp"
 
@@ -16,6 +17,8 @@
 
 namespace agentcore {
 namespace {
+
+using detail::loop::wrong_thread;
 
 // Why no agent was found.
 Error unknown(detail::tree::TreeCore& core, std::string_view id) {
@@ -37,14 +40,19 @@ Result<std::unique_ptr<AgentTree>> AgentTree::make(Runtime& runtime, TreeOptions
 }
 
 AgentTree::~AgentTree() {
+  if (core_->queries().in_forked_child()) return;  // see core::HomeProcess
+  static_cast<void>(
+      core_->queries().refuses_thread("AgentTree::~AgentTree"));  // logged; the end cannot be refused
   core_->close();
   core_->release();
 }
 
 Result<RestoreReport> AgentTree::restore(Ref<Store> store, RestoreOptions options) {
+  if (core_->queries().refuses_thread("AgentTree::restore")) return wrong_thread("AgentTree::restore");
   return core_->store_verbs().restore(std::move(store), std::move(options));
 }
 Result<void> AgentTree::flush() {
+  if (core_->queries().refuses_thread("AgentTree::flush")) return wrong_thread("AgentTree::flush");
   return core_->store_verbs().flush();
 }
 
@@ -61,9 +69,11 @@ bool detail::core::when_stored(AgentTree& tree, std::function<void(const Result<
 }
 
 Result<Agent> AgentTree::create(AgentSpec spec) {
+  if (core_->queries().refuses_thread("AgentTree::create")) return wrong_thread("AgentTree::create");
   return core_->factory().create(core_->queries().root_sentinel(), std::move(spec));
 }
 Result<Agent> AgentTree::create_shared(const SharedAgentSpec& spec) {
+  if (core_->queries().refuses_thread("AgentTree::create")) return wrong_thread("AgentTree::create");
   return core_->factory().create(core_->queries().root_sentinel(), spec, {});
 }
 
@@ -74,7 +84,7 @@ Result<Agent> AgentTree::find(std::string_view id) const {
 }
 
 VerbResult AgentTree::stop_all(StopOptions options) {
-  return core_->verbs().stop(core_->queries().root_sentinel(), std::move(options));
+  return core_->verbs().stop_for_host(core_->queries().root_sentinel(), std::move(options));
 }
 VerbResult AgentTree::resume_all(ResumeOptions options) {
   return core_->verbs().resume(core_->queries().root_sentinel(), options);
@@ -88,27 +98,38 @@ VerbResult AgentTree::unpause_all() {
 }
 
 AnswerResult AgentTree::answer(std::string_view question_id, std::string text) {
+  if (core_->queries().refuses_thread("AgentTree::answer")) return {Errc::wrong_thread};
   return core_->requests().answer(question_id, {QuestionOutcome::answered, std::move(text)});
 }
 AnswerResult AgentTree::approve(std::string_view question_id, GrantScope scope) {
+  if (core_->queries().refuses_thread("AgentTree::approve")) return {Errc::wrong_thread};
   return core_->requests().approve(question_id, scope);
 }
 AnswerResult AgentTree::decline(std::string_view question_id, std::string reason) {
+  if (core_->queries().refuses_thread("AgentTree::decline")) return {Errc::wrong_thread};
   return core_->requests().answer(question_id, {QuestionOutcome::declined, std::move(reason)});
 }
 std::vector<OpenQuestion> AgentTree::questions() const {
+  if (core_->queries().refuses_thread("AgentTree::questions")) return {};
   return core_->requests().questions();
 }
 std::vector<Grant> AgentTree::grants() const {
+  if (core_->queries().refuses_thread("AgentTree::grants")) return {};
   return core_->requests().grants();
 }
 ChangeResult AgentTree::revoke(std::uint64_t grant_id) {
+  if (core_->queries().refuses_thread("AgentTree::revoke")) {
+    Error problem = wrong_thread("AgentTree::revoke");
+    return {problem.code, std::move(problem.message)};
+  }
   return core_->requests().revoke(grant_id);
 }
 std::vector<RunningTask> AgentTree::tasks() const {
+  if (core_->queries().refuses_thread("AgentTree::tasks")) return {};
   return core_->requests().tasks();
 }
 MessageInfo AgentTree::message(MessageId id) const {
+  if (core_->queries().refuses_thread("AgentTree::message")) return {};
   return core_->requests().message(id);
 }
 VerbResult AgentTree::cancel_task(std::string_view task_id, CancelOptions options) {
@@ -119,13 +140,16 @@ std::size_t AgentTree::size() const noexcept {
   return core_->queries().size();
 }
 std::vector<Agent> AgentTree::roots() const {
+  if (core_->queries().refuses_thread("AgentTree::roots")) return {};
   return core_->queries().children(core_->queries().root_sentinel());
 }
 void AgentTree::walk(const std::function<void(const Agent&)>& visit) const {
   detail::core::require_function(visit != nullptr, "AgentTree::walk: visit");
+  if (core_->queries().refuses_thread("AgentTree::walk")) return;
   core_->queries().walk(visit);
 }
 bool AgentTree::busy() const noexcept {
+  if (core_->queries().refuses_thread("AgentTree::busy")) return false;
   return core_->busy();
 }
 
@@ -136,7 +160,8 @@ Subscription AgentTree::on_event(std::function<void(const Event&)> callback) {
 
 Subscription AgentTree::subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) {
   detail::core::require_function(callback != nullptr, "AgentTree::on: callback");
-  return core_->hub().subscribe(kinds, std::move(callback));
+  if (core_->queries().refuses_thread("AgentTree::on")) return {};
+  return core_->queries().bound(core_->hub().subscribe(kinds, std::move(callback)));
 }
 
 }  // namespace agentcore

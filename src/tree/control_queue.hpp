@@ -63,7 +63,8 @@ struct ControlOp {
   core::NodeId below = 0;  // stop: of this child, as a part of a stop of all below that agent
   bool logs = false;       // the part that has the log record
   StopCause cause = StopCause::user;
-  StopOrigin origin;  // for events and the log
+  StopCause given_cause = StopCause::user;  // what the host gave, if it may not give that; see Agent::stop()
+  StopOrigin origin;                        // for events and the log
   std::optional<Duration> grace;
   StopWhen when = StopWhen::now;         // stop, terminate
   std::optional<TimePoint> escalate_at;  // if `when` is later

@@ -11,8 +11,9 @@ void report(events::EventHub& hub, const core::Node& node, mailbox::Cell& cell, 
   const MessageId id = mailbox::MessagePool::id_in(cell);
   std::unique_ptr<SendOptions> options = cell.take_options();
   if (options) hub.guarded([&] { events::MessageListener::listen(hub, node.id(), id, 0, options); });
+  const bool simulated = cell.is_simulated();
   hub.emit(node, [&](Agent agent) {
-    return MessageDropped{std::move(agent), id, cell.take_message(), reason};
+    return MessageDropped{std::move(agent), id, cell.take_message(), reason, simulated};
   });
   // Without memory nothing listens.
   if (options && !hub.closed())

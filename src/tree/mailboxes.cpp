@@ -27,7 +27,7 @@ std::size_t size_of(const Message& message) noexcept {
 }
 
 bool is_empty(const Message& message) noexcept {
-  return core::is_blank(message.text) && (message.simulated || message.parts.empty());
+  return core::is_blank(message.text) && message.parts.empty();
 }
 
 }  // namespace
@@ -36,8 +36,9 @@ bool is_empty(const Message& message) noexcept {
 // the cell unless a mailbox has taken it over.
 class Mailboxes::Cell {
  public:
-  Cell(mailbox::MessagePool& pool, Message& message, std::unique_ptr<SendOptions>& options) noexcept
-      : pool_(pool), message_(message), options_(options) {}
+  Cell(mailbox::MessagePool& pool, Message& message, std::unique_ptr<SendOptions>& options,
+       bool simulated = false) noexcept
+      : pool_(pool), message_(message), options_(options), simulated_(simulated) {}
   ~Cell() {
     if (!number_) return;
     pool_.release(number_);
@@ -51,7 +52,7 @@ class Mailboxes::Cell {
     if (number_) return number_;
     number_ = pool_.take();
     cell_ = &pool_[number_];
-    cell_->put(std::move(message_), std::move(options_));
+    cell_->put(std::move(message_), std::move(options_), simulated_);
     return number_;
   }
   // Read before the push: afterwards the loop may have ended the message already.
@@ -65,6 +66,7 @@ class Mailboxes::Cell {
   mailbox::MessagePool& pool_;
   Message& message_;
   std::unique_ptr<SendOptions>& options_;
+  const bool simulated_;
   std::uint32_t number_ = 0;
   mailbox::Cell* cell_ = nullptr;  // null: it has no cell yet
 };
@@ -78,6 +80,10 @@ std::optional<Errc> Mailboxes::problem_of(const Message& message) const noexcept
 
 SendResult Mailboxes::send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options) {
   return send_from(Origin::any, id, std::move(message), std::move(options), nullptr);
+}
+
+SendResult Mailboxes::simulate(core::NodeId id, std::string&& answer) {
+  return send_from(Origin::simulated, id, detail::text_message(std::move(answer)), {}, nullptr);
 }
 
 SendResult Mailboxes::delegate(core::NodeId id, Message&& message, SendOptions&& options,
@@ -98,7 +104,7 @@ SendResult Mailboxes::send_from(Origin origin, core::NodeId id, Message&& messag
   if (const std::optional<Errc> problem = problem_of(message)) return SendResult{*problem};
   const std::optional<TimePoint> deadline = options ? options->deadline : std::nullopt;
   try {
-    Cell cell(tree_.pool, message, options);
+    Cell cell(tree_.pool, message, options, origin == Origin::simulated);
     if (origin == Origin::tool_call) tree_.pool[cell.number()].delegate(std::move(begin));
     const SendResult sent = push(origin, *node, id, cell);
     if (sent && deadline && *deadline != no_limit) watch_deadline(id, sent.id, *deadline);
@@ -159,7 +165,6 @@ SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOpti
   Node* node = tree_.reach(id);
   if (!node || node->is_root_sentinel()) return {tree_.missing()};
   if (const std::optional<Errc> problem = problem_of(message)) return {*problem};
-  message.simulated = false;
   auto op = op_for(tree_, id, false);
   if (!op) return {Errc::out_of_memory};
   op->verb = Verb::steer;
@@ -308,7 +313,8 @@ std::vector<QueuedMessage> Mailboxes::queued(core::NodeId id) {
   if (Node* const node = tree_.resolve(id))
     mailbox::for_each(*node, tree_.pool, [&](std::uint32_t number) {
       if (tree_.waits(*node, number))
-        all.push_back({tree_.pool.id_of(number), tree_.pool[number].copy(), tree_.pool[number].deadline()});
+        all.push_back({tree_.pool.id_of(number), tree_.pool[number].copy(), tree_.pool[number].deadline(),
+                       tree_.pool[number].is_simulated()});
     });
   return all;
 }

@@ -26,6 +26,8 @@ class Mailboxes {
 
   // @threadsafe
   SendResult send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options = {});
+  // Agent::simulate().
+  SendResult simulate(core::NodeId id, std::string&& answer);
   // send() for a message of a running tool call of an ancestor (mailbox::Cell::is_delegated): a deferred stop
   // of the ancestors does not refuse it, and no hold keeps its turn back. `begin`: of the call.
   SendResult delegate(core::NodeId id, Message&& message, SendOptions&& options,
@@ -47,7 +49,7 @@ class Mailboxes {
 
  private:
   class Cell;
-  enum class Origin : unsigned char { any, tool_call };
+  enum class Origin : unsigned char { any, tool_call, simulated };
 
   SendResult send_from(Origin origin, core::NodeId id, Message&& message,
                        std::unique_ptr<SendOptions> options, std::shared_ptr<core::CallBegin> begin);

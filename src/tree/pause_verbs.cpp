@@ -20,7 +20,7 @@ VerbResult PauseVerbs::pause(core::NodeId id, PauseOptions&& options) {
   op->verb = Verb::pause;
   op->on_rest = std::move(options.on_rest);
   VerbResult result = change(*node, std::move(op));
-  if (result.took_effect()) result.quiet = tree_.is_quiet(*node, true);
+  if (result.accepted()) result.quiet = tree_.is_quiet(*node, true);
   return result;
 }
 

@@ -89,7 +89,7 @@ void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {
   for (const persist::MailRecord& mail : agent.mail) {
     if (is_gone(agent)) return;
     hub_.emit_for(record.node, [&](Agent handle) {
-      return MessageDropped{std::move(handle), mail.id, mail.message, DropReason::stopped};
+      return MessageDropped{std::move(handle), mail.id, mail.message, DropReason::stopped, mail.simulated};
     });
   }
 }

@@ -140,7 +140,8 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   const bool is_wanted = !claimed.is_free() && !tree_.pool.is_withdrawn(cell) && cell.begin_call();
   if (is_wanted && tree_.pool.begin(cell)) {
     node.message.store(number, std::memory_order_release);
-    return turns_.begin(node, cell.take_message(), id, claimed.epoch(), deadline);
+    const bool simulated = cell.is_simulated();
+    return turns_.begin(node, cell.take_message(), simulated, id, claimed.epoch(), deadline);
   }
   if (listener) cell.return_options(listener->withdraw());
   node.message.store(0, std::memory_order_relaxed);

@@ -70,15 +70,17 @@ void Settler::log_verb(const ControlOp& op) noexcept {
     const bool all = node && node->is_root_sentinel();
     std::string name = op.below ? std::string() : op.agent_name;  // if it is gone
     if (node && !all) name = table_.names().name_of(*node, agent);
-    engine_.log(LogLevel::info,
-                all                     ? "all agents are being stopped"
-                : op.below              ? "the descendants of an agent are being stopped"
-                : op.verb == Verb::stop ? "an agent is being stopped"
-                                        : "an agent is being deleted",
-                {{"agent", name},
-                 {"caller", op.origin.caller()},
-                 {"reason", op.origin.reason()},
-                 {"cause", to_string(op.cause)}});
+    const std::string_view message = all                     ? "all agents are being stopped"
+                                     : op.below              ? "the descendants of an agent are being stopped"
+                                     : op.verb == Verb::stop ? "an agent is being stopped"
+                                                             : "an agent is being deleted";
+    const LogField agent_field{"agent", name}, caller{"caller", op.origin.caller()},
+        reason{"reason", op.origin.reason()}, cause{"cause", to_string(op.cause)};
+    if (op.given_cause == op.cause)
+      engine_.log(LogLevel::info, message, {agent_field, caller, reason, cause});
+    else  // a host may not give that cause
+      engine_.log(LogLevel::info, message,
+                  {agent_field, caller, reason, cause, {"given_cause", to_string(op.given_cause)}});
   });
 }
 

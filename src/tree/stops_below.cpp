@@ -10,11 +10,12 @@
 
 namespace agentcore::detail::tree {
 
-StopsBelow::StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options,
+StopsBelow::StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options, StopCause given,
                        std::optional<TimePoint> escalate_at)
     : tree_(tree),
       id_(id),
       options_(options),
+      given_(given),
       escalate_at_(escalate_at),
       origin_(options.caller, options.reason) {
   if (!options.on_settled) return;
@@ -51,6 +52,7 @@ void StopsBelow::add(core::NodeId child) {
   op->agent = child;
   op->below = id_;
   op->cause = options_.cause;
+  op->given_cause = given_;
   op->origin = origin_;
   op->grace = options_.grace;
   op->when = options_.when;

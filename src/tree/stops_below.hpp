@@ -17,7 +17,8 @@ namespace agentcore::detail::tree {
 class StopsBelow {
  public:
   // For the agent `id`, which goes on. Takes the completion out of `options`. Throws std::bad_alloc.
-  StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options, std::optional<TimePoint> escalate_at);
+  StopsBelow(TreeShared& tree, core::NodeId id, StopOptions& options, StopCause given,
+             std::optional<TimePoint> escalate_at);
 
   // The children that the agent has now. Throws std::bad_alloc.
   void add_children(const core::Node& node);
@@ -51,6 +52,7 @@ class StopsBelow {
   TreeShared& tree_;
   const core::NodeId id_;
   const StopOptions& options_;
+  const StopCause given_;  // ControlOp::given_cause
   const std::optional<TimePoint> escalate_at_;
   StopOrigin origin_;
   std::shared_ptr<Joined> joined_;  // null: no report was requested

@@ -65,6 +65,8 @@ Result<Agent> TerminateScope::create(AgentSpec spec) {
 }
 
 bool TerminateScope::attach(const Agent& agent) {
+  auto* const core = detail::core::AgentAccess::core(parent_);
+  if (core && core->queries().refuses_thread("TerminateScope::attach")) return false;
   if (!open_ || detail::core::AgentAccess::core(agent) != detail::core::AgentAccess::core(parent_) ||
       !agent.exists())
     return false;
@@ -79,6 +81,8 @@ void TerminateScope::keep(const Agent& agent) {
 
 void TerminateScope::close() noexcept {
   open_ = false;
+  auto* const core = detail::core::AgentAccess::core(parent_);
+  if (core && core->queries().in_forked_child()) return;  // see core::HomeProcess
   const ScopePolicy policy = policy_;
   std::vector<Agent> agents = std::exchange(agents_, {});  // a verb may run a callback that ends this scope
   for (; !agents.empty(); agents.pop_back()) {

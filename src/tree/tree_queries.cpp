@@ -74,6 +74,13 @@ Result<bool> TreeQueries::is_queue_held(core::NodeId id) const {
   return tree_.missing(no_agent_text);
 }
 
+// After the end of the tree, any thread may come here.
+void TreeQueries::log_missing_agent(std::string_view function) const noexcept {
+  if (tree_.engine->on_loop_thread())
+    tree_.engine->log(LogLevel::warning, "an observer was not added: its agent does not exist",
+                      {{"function", function}});
+}
+
 Result<Agent> TreeQueries::parent(core::NodeId id) const {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   const Node* node = tree_.reach(id);

@@ -15,6 +15,21 @@ class TreeQueries {
  public:
   explicit TreeQueries(TreeShared& tree) : tree_(tree) {}
 
+  // For the public functions of the loop thread, before they read or write anything: true, and logged, if
+  // this thread is another (Engine::refuses_thread). After the end of the tree no thread is refused.
+  // @threadsafe
+  bool refuses_thread(const char* function) const noexcept {
+    return !tree_.is_closed() && tree_.engine->refuses_thread(function);
+  }
+  // `subscription`, which is ended on the loop thread.
+  Subscription bound(Subscription&& subscription) const noexcept {
+    return std::move(subscription).of_loop(tree_.engine);
+  }
+  // See core::HomeProcess. @threadsafe
+  bool in_forked_child() const noexcept { return tree_.engine->in_forked_child(); }
+  // An observer was not added, because its agent does not exist. @loop_thread
+  void log_missing_agent(std::string_view function) const noexcept;
+
   // @threadsafe
   core::NodeId find(std::string_view name) const noexcept;
   std::string name_of(core::NodeId id) const;

@@ -110,6 +110,7 @@ ChangeResult TurnRequests::change_spec(core::NodeId id, const std::function<void
     if (const auto problem = check_spec(*changed)) return {problem->code, problem->message};
     if (node->data && changed->tools != node->spec->tools)
       static_cast<turn::TurnData&>(*node->data).sent.windows.clear();  // numbered by the registry
+    turn::use_tools(*changed, tree_.engine);
     // TurnData::answer_check stays: no change concerns the response format.
     // A function on the stack may refer to the old spec.
     tree_.replaced_specs.push_back(node->spec);

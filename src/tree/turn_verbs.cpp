@@ -74,9 +74,12 @@ VerbResult TurnVerbs::interrupt(core::NodeId id, InterruptOptions&& options) {
   if (!op || !prepare_clearing(*op, clears)) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::interrupt;
   op->cascade = false;
-  if (options.message) return interrupt_message(*node, options, std::move(op));
-  if (options.scope == InterruptScope::subtree) return interrupt_subtree(*node, options, std::move(op));
-  return interrupt_turn(*node, options, std::move(op));
+  const bool subtree = !options.message && options.scope == InterruptScope::subtree;
+  VerbResult result = options.message ? interrupt_message(*node, options, std::move(op))
+                      : subtree       ? interrupt_subtree(*node, options, std::move(op))
+                                      : interrupt_turn(*node, options, std::move(op));
+  if (result.status == VerbStatus::no_effect) result.quiet = tree_.is_quiet(*node, subtree);
+  return result;
 }
 
 VerbResult TurnVerbs::interrupt_turn(Node& node, const InterruptOptions& options,

@@ -31,8 +31,14 @@ bool is_deferred(const ControlOp& op, const GateView& view) noexcept {
 
 }  // namespace
 
-VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
-  if (options.descendants_only) return stop_below(id, std::move(options));
+VerbResult Verbs::stop_for_host(core::NodeId id, StopOptions&& options) {
+  const StopCause given = options.cause;
+  if (given != StopCause::deadline && given != StopCause::shutdown) options.cause = StopCause::user;
+  return stop(id, std::move(options), given);
+}
+
+VerbResult Verbs::stop(core::NodeId id, StopOptions&& options, std::optional<StopCause> given) {
+  if (options.descendants_only) return stop_below(id, std::move(options), given);
   const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
@@ -41,6 +47,7 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->cascade = options.cascade;
   op->cause = options.cause;
+  op->given_cause = given.value_or(options.cause);
   op->grace = options.grace;
   op->on_stopped = std::move(options.on_settled);
   op->escalate_at = escalation_of(options.escalate_after);
@@ -48,10 +55,8 @@ VerbResult Verbs::stop(core::NodeId id, StopOptions&& options) {
 
   Closed closed = locked_stop(*node, op, options.caller);
   VerbResult& result = closed.result;
-  if (result.took_effect()) {
-    result.quiet = tree_.is_quiet(*node, true);
-    result.calls_cut = cut(*node, options.cut);
-  }
+  if (result.accepted()) result.quiet = tree_.is_quiet(*node, true);
+  if (result.took_effect()) result.calls_cut = cut(*node, options.cut);
   if (result.took_effect() || closed.wakes || wants_report) tree_.waker->notify();
   return result;
 }
@@ -156,31 +161,32 @@ std::unique_ptr<ControlOp> Verbs::harden(std::unique_ptr<ControlOp> op, std::uin
 }
 
 // Each child is stopped by an operation of its own.
-VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options) {
+VerbResult Verbs::stop_below(core::NodeId id, StopOptions&& options, std::optional<StopCause> given) {
   const Agent keep = tree_.handle(id);  // as in stop()
   Node* node = tree_.reach(id);
   if (!node) return VerbResult::refused(tree_.missing());
   Closed closed = VerbResult();
   try {
-    closed = close_below(*node, id, options);
+    closed = close_below(*node, id, options, given);
   } catch (const std::bad_alloc&) {
     return VerbResult::refused(Errc::out_of_memory);
   }
   VerbResult& result = closed.result;
+  if (result.accepted()) result.quiet = tree_.is_quiet(*node, true, false);
   if (!result.took_effect()) {
     if (closed.wakes) tree_.waker->notify();
     return result;
   }
-  result.quiet = tree_.is_quiet(*node, true, false);
   if (options.when == StopWhen::now)
     result.calls_cut = operations_.cut_closed_below(*node, true, options.cut);
   tree_.waker->notify();
   return result;
 }
 
-Verbs::Closed Verbs::close_below(Node& node, core::NodeId id, StopOptions& options) {
+Verbs::Closed Verbs::close_below(Node& node, core::NodeId id, StopOptions& options,
+                                 std::optional<StopCause> given) {
   // Destroyed after the lock is released: it may hold code of the host.
-  StopsBelow stops(tree_, id, options, escalation_of(options.escalate_after));
+  StopsBelow stops(tree_, id, options, given.value_or(options.cause), escalation_of(options.escalate_after));
   const core::Lock lock(tree_.closing);
   const GateView above = look(node, id);
   if (!above.valid) return VerbResult::refused(Errc::agent_not_found);
@@ -294,7 +300,7 @@ bool Verbs::stop_for(core::Lease& lease) noexcept {
     tree_.waker->notify();
     return false;
   }
-  op->cause = StopCause::lease;
+  op->cause = op->given_cause = StopCause::lease;
   {
     const core::Lock lock(tree_.closing);
     if (lease.is_to_end()) {
@@ -314,7 +320,7 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
       closing_op_for(tree_, id, options.on_settled != nullptr, options.caller, options.reason, options.when);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::terminate;
-  op->cause = StopCause::terminate;
+  op->cause = op->given_cause = StopCause::terminate;
   if (options.forks == Forks::terminate) op->forks = options.when;
   op->grace = options.grace;
   op->on_terminated = std::move(options.on_settled);
@@ -326,10 +332,8 @@ VerbResult Verbs::terminate(core::NodeId id, TerminateOptions&& options) {
     const core::Lock lock(tree_.closing);
     result = close_for_delete(*node, op, options.caller);
   }
-  if (result.took_effect()) {
-    result.quiet = tree_.is_quiet(*node, true);
-    result.calls_cut = cut(*node, options.cut);
-  }
+  if (result.accepted()) result.quiet = tree_.is_quiet(*node, true);
+  if (result.took_effect()) result.calls_cut = cut(*node, options.cut);
   if (result.took_effect() || wants_report) tree_.waker->notify();
   return result;
 }

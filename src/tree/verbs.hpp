@@ -32,7 +32,10 @@ class Verbs {
  public:
   Verbs(TreeShared& tree, turn::Operations& operations) : tree_(tree), operations_(operations) {}
 
-  VerbResult stop(core::NodeId id, StopOptions&& options);
+  // `given`: the cause that the host gave, if `options` has another one.
+  VerbResult stop(core::NodeId id, StopOptions&& options, std::optional<StopCause> given = {});
+  // The same for a host, which may not give every cause (StopOptions::cause).
+  VerbResult stop_for_host(core::NodeId id, StopOptions&& options);
   VerbResult resume(core::NodeId id, const ResumeOptions& options, ResumedBy by = ResumedBy::host);
   VerbResult terminate(core::NodeId id, TerminateOptions&& options);
 
@@ -78,8 +81,8 @@ class Verbs {
   std::size_t cut(const core::Node& node, StopCut most);
 
   VerbResult open_for_resume(core::Node& node, std::unique_ptr<ControlOp> op, ResumedBy by);
-  VerbResult stop_below(core::NodeId id, StopOptions&& options);
-  Closed close_below(core::Node& node, core::NodeId id, StopOptions& options);
+  VerbResult stop_below(core::NodeId id, StopOptions&& options, std::optional<StopCause> given);
+  Closed close_below(core::Node& node, core::NodeId id, StopOptions& options, std::optional<StopCause> given);
   enum class ChildStop : std::uint8_t { done, done_and_wakes, outdated };
   ChildStop close_child(core::Node& child, ControlOp& op) noexcept AGENTCORE_REQUIRES(tree_.closing);
   VerbResult queue(std::unique_ptr<ControlOp>& op) noexcept AGENTCORE_REQUIRES(tree_.closing);

@@ -10,6 +10,10 @@
 
 namespace agentcore::detail::turn {
 
+void use_tools(const AgentSpec& spec, const std::shared_ptr<loop::Engine>& engine) noexcept {
+  if (spec.tools) spec.tools->impl().use(engine);
+}
+
 std::string Environment::name_of(const core::Node& node) const noexcept {
   try {
     return table.names().name_of(node, node.id());

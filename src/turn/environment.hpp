@@ -30,6 +30,9 @@
 
 namespace agentcore::detail::turn {
 
+// The functions of the registry of `spec` refuse other threads than that of this loop from now on.
+void use_tools(const AgentSpec& spec, const std::shared_ptr<loop::Engine>& engine) noexcept;
+
 struct TurnLimits {
   LlmClient* llm;  // for agents whose spec names none; may be null
   std::size_t max_answer_bytes;

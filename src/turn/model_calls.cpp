@@ -1,6 +1,7 @@
 #include "turn/model_calls.hpp"
 
 #include "core/validate.hpp"
+#include "loop/wrong_thread.hpp"
 #include "turn/compactor.hpp"
 #include "turn/context_window.hpp"
 #include "turn/lingering_calls.hpp"
@@ -19,15 +20,27 @@ namespace {
 // memory.
 class CallReceiver final : public ChatSink::Receiver {
  public:
-  CallReceiver(ModelCalls& calls, Agent agent) : calls_(calls), agent_(std::move(agent)) {}
+  CallReceiver(ModelCalls& calls, loop::Engine& engine, Agent agent)
+      : calls_(calls), engine_(engine), agent_(std::move(agent)) {}
   // To be called before anything is delivered.
   void bind(OperationId id) noexcept { id_ = id; }
-  void on_delta(std::string_view text) override { calls_.on_delta(id_, text); }
-  void on_reasoning(std::string_view text) override { calls_.on_reasoning(id_, text); }
-  void on_outcome(ChatOutcome outcome) override { calls_.on_outcome(id_, std::move(outcome)); }
+  void on_delta(std::string_view text) override {
+    if (!engine_.refuses_thread("ChatSink::delta")) calls_.on_delta(id_, text);
+  }
+  void on_reasoning(std::string_view text) override {
+    if (!engine_.refuses_thread("ChatSink::reasoning")) calls_.on_reasoning(id_, text);
+  }
+  // On another thread than that of the loop, the call fails on the loop thread.
+  void on_outcome(ChatOutcome outcome) override {
+    if (!engine_.refuses_thread("ChatSink::finish")) return calls_.on_outcome(id_, std::move(outcome));
+    engine_.post([&calls = calls_, keep = agent_, id = id_] {
+      calls.on_outcome(id, ChatOutcome::failed(ChatError::from(loop::wrong_thread("ChatSink::finish"))));
+    });
+  }
 
  private:
   ModelCalls& calls_;
+  loop::Engine& engine_;
   Agent agent_;
   OperationId id_;
 };
@@ -171,7 +184,8 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
     turn.data().conversation.make_room();
     environment_.messages.acknowledgements.begin(turn.node().id(), active.message, active.model_calls + 1);
   }
-  auto receiver = std::make_unique<CallReceiver>(*this, environment_.hub.handle(turn.node()));
+  auto receiver =
+      std::make_unique<CallReceiver>(*this, environment_.engine, environment_.hub.handle(turn.node()));
   const auto pause = environment_.call_pauses.make(environment_.hub.handle(turn.node()));
   request.pause = PauseToken(pause);
   const auto kind = summarises ? Operation::Kind::summary : Operation::Kind::model_call;

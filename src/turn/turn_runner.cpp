@@ -126,21 +126,21 @@ void TurnRunner::unclaim(core::Node& node, std::uint32_t epoch) noexcept {
   static_cast<void>(try_change_state(node, epoch, node.load().state(), AgentState::idle));
 }
 
-void TurnRunner::begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch,
+void TurnRunner::begin(core::Node& node, Message&& message, bool simulated, MessageId id, std::uint32_t epoch,
                        TimePoint deadline) {
   ++node.turns;
-  if (is_for_handler(node, message.simulated)) return run_handler(node, message, id, epoch);
+  if (is_for_handler(node, simulated)) return run_handler(node, message, id, epoch);
 
-  const AgentState to = first_state(node, message.simulated);
+  const AgentState to = first_state(node, simulated);
   TurnData& data = data_of(node);
   data.turn = std::move(data.next);
   ActiveTurn& active = *data.turn;
   active.message = id;
   active.epoch = epoch;
-  active.simulated = message.simulated;
+  active.simulated = simulated;
   active.deadline = deadline_of(*node.spec, deadline, environment_.engine);
   if (environment_.table.leases().size() != 0) active.lease = environment_.table.leases().of(node);
-  if (message.simulated) {
+  if (simulated) {
     active.phase = Phase::answered;
     active.text = std::move(message.text);
   } else {

@@ -53,7 +53,8 @@ class TurnRunner {
   static void unclaim(core::Node& node, std::uint32_t epoch) noexcept;
   // Begins the turn that was claimed; the agent is the active agent.
   // `deadline`: SendOptions::deadline, or no_limit.
-  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch, TimePoint deadline);
+  void begin(core::Node& node, Message&& message, bool simulated, MessageId id, std::uint32_t epoch,
+             TimePoint deadline);
   // The last model call has no effect: the model is asked again, unless a budget or an observer ends the
   // turn. `reason`: what is wrong with its answer.
   Next ask_again(Turn turn, ReaskCause cause, std::string reason);

@@ -51,8 +51,9 @@ class Turns {
   void prepare(core::Node& node, bool simulated, bool delegated) {
     runner_.prepare(node, simulated, delegated);
   }
-  void begin(core::Node& node, Message&& message, MessageId id, std::uint32_t epoch, TimePoint deadline) {
-    runner_.begin(node, std::move(message), id, epoch, deadline);
+  void begin(core::Node& node, Message&& message, bool simulated, MessageId id, std::uint32_t epoch,
+             TimePoint deadline) {
+    runner_.begin(node, std::move(message), simulated, id, epoch, deadline);
   }
 
   // Ends the turn in progress if it began before `epoch`: as aborted or stopped, according to the gates.

@@ -375,7 +375,7 @@ std::string RestartWorld::all_of(const Agent& agent, bool ids) {
   for (const QueuedMessage& queued : agent.queued().value()) {
     text << ' ' << (ids ? to_string(queued.id) : number_of(queued.id)) << ':' << queued.message.text << ','
          << queued.message.sender << ',' << queued.message.kind << ',' << to_string(queued.message.priority)
-         << ',' << queued.message.simulated << ',' << queued.message.parts.size();
+         << ',' << queued.simulated << ',' << queued.message.parts.size();
     if (queued.deadline) text << " within " << (*queued.deadline - clock.now()).count();
   }
   text << "\n  turns";

@@ -1,3 +1,4 @@
+#include "core/home_process.hpp"
 #include "core/wipe.hpp"
 #include "llm/active_calls.hpp"
 #include "llm/dialects/wire_format.hpp"
@@ -7,6 +8,7 @@
 #include "llm/http/recording_handler.hpp"
 #include "llm/http/replay_transport.hpp"
 #include "loop/runtime_access.hpp"
+#include "loop/wrong_thread.hpp"
 #include "net/call_handle.hpp"
 #include "net/location.hpp"
 #include "net/transport.hpp"
@@ -139,12 +141,19 @@ HttpLlmClient::HttpLlmClient(Runtime& runtime, HttpLlmOptions options)
 }
 
 HttpLlmClient::~HttpLlmClient() {
+  if (impl_->shared->engine->in_forked_child()) {
+    detail::core::keep_for_ever(std::move(impl_));
+    return;
+  }
   impl_->closing = true;
   while (!impl_->shared->open.empty()) impl_->shared->open.back()->cancel();
 }
 
 void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   const std::shared_ptr<Impl> impl = impl_;  // the function that returns the key may destroy this client
+  if (impl->shared->engine->refuses_thread("HttpLlmClient::chat"))
+    return sink.finish(
+        ChatOutcome::failed(ChatError::from(detail::loop::wrong_thread("HttpLlmClient::chat"))));
   if (auto error = impl->refusal(request))
     return sink.finish(ChatOutcome::failed(ChatError::from(std::move(*error))));
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
@@ -170,6 +179,7 @@ bool HttpLlmClient::has_active_request(std::string_view agent_id) const {
 }
 
 std::size_t HttpLlmClient::open_calls() const noexcept {
+  if (impl_->shared->engine->refuses_thread("HttpLlmClient::open_calls")) return 0;
   return impl_->shared->open.size();
 }
 

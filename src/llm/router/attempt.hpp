@@ -5,6 +5,7 @@
 #include "llm/router/router_call.hpp"
 #include "llm/router/slots.hpp"
 #include "loop/engine.hpp"
+#include "loop/wrong_thread.hpp"
 
 #include <agentcore/llm_client.hpp>
 
@@ -27,24 +28,36 @@ class Attempt final : public ChatSink::Receiver {
         engine_(std::move(engine)) {}
 
   void on_delta(std::string_view text) override {
+    if (engine_->refuses_thread("ChatSink::delta")) return;
     begin_answer();
     call_->on_delta(text);
   }
   void on_reasoning(std::string_view text) override {
+    if (engine_->refuses_thread("ChatSink::reasoning")) return;
     begin_answer();
     call_->on_reasoning(text);
   }
   void on_rate_limit(const RateLimit& limit) override {
+    if (engine_->refuses_thread("ChatSink::rate_limit")) return;
     slot_.learn(limit);
     call_->on_rate_limit(limit);
   }
+  // On another thread than that of the loop, the attempt fails on the loop thread.
   void on_outcome(ChatOutcome outcome) override {
+    if (!engine_->refuses_thread("ChatSink::finish")) return end(std::move(outcome));
+    auto self = std::make_shared<Attempt>(call_, std::move(slot_), breaker_, permit_, engine_);
+    engine_->post([self = std::move(self)] {
+      self->end(ChatOutcome::failed(ChatError::from(loop::wrong_thread("ChatSink::finish"))));
+    });
+  }
+
+ private:
+  void end(ChatOutcome outcome) {
     slot_.end(outcome);
     const auto change = breaker_->settle(permit_, health_of(outcome), engine_->now());
     call_->on_attempt_ended(std::move(outcome), change);
   }
 
- private:
   // An endpoint that begins to answer is healthy: the probe must not delay other calls until a long answer
   // ends. The end of the answer counts like that of any other attempt.
   void begin_answer() {

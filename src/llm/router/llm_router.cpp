@@ -1,7 +1,9 @@
+#include "core/home_process.hpp"
 #include "llm/router/router_call.hpp"
 #include "llm/router/router_options.hpp"
 #include "llm/router/slots.hpp"
 #include "loop/runtime_access.hpp"
+#include "loop/wrong_thread.hpp"
 
 #include <agentcore/llm_router.hpp>
 #include <agentcore/runtime.hpp>
@@ -32,6 +34,10 @@ LlmRouter::LlmRouter(Runtime& runtime, RouterOptions options) : impl_(std::make_
 
 LlmRouter::~LlmRouter() {
   const auto shared = impl_->shared;
+  if (shared->engine->in_forked_child()) {
+    detail::core::keep_for_ever(std::move(impl_));
+    return;
+  }
   shared->closing = true;
   while (!shared->open.empty()) {
     const auto call = shared->open.begin()->second;
@@ -42,6 +48,8 @@ LlmRouter::~LlmRouter() {
 void LlmRouter::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   if (impl_->error) return sink.finish(ChatOutcome::failed(ChatError::from(*impl_->error)));
   const auto& shared = impl_->shared;
+  if (shared->engine->refuses_thread("LlmRouter::chat"))
+    return sink.finish(ChatOutcome::failed(ChatError::from(detail::loop::wrong_thread("LlmRouter::chat"))));
   if (stop.stop_requested() || shared->closing || shared->engine->closed())
     return sink.finish(ChatOutcome::cancelled(Usage{}));
   const auto call = std::make_shared<detail::llm::RouterCall>(shared, std::move(request));
@@ -57,6 +65,7 @@ bool LlmRouter::has_active_request(std::string_view agent_id) const {
 }
 
 std::size_t LlmRouter::open_calls() const noexcept {
+  if (impl_->shared->engine->refuses_thread("LlmRouter::open_calls")) return 0;
   return impl_->shared->open.size();
 }
 
@@ -65,6 +74,7 @@ const CallSlots& LlmRouter::call_slots() const noexcept {
 }
 
 bool LlmRouter::is_circuit_open(std::size_t route) const noexcept {
+  if (impl_->shared->engine->refuses_thread("LlmRouter::is_circuit_open")) return false;
   const auto& routes = impl_->shared->routes;
   return route < routes.size() && !routes[route].breaker->admits(impl_->shared->engine->now());
 }

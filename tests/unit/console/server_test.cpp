@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/socket.h>
@@ -242,6 +243,24 @@ TEST_CASE("every answer forbids foreign scripts and frames", "[console][access][
     CHECK(answer.header("Content-Security-Policy").find("default-src 'none'; script-src 'self'") == 0);
     CHECK(answer.header("X-Content-Type-Options") == "nosniff");
   }
+}
+
+TEST_CASE("a console is opened and shown on the loop thread alone", "[console][threads][wrong_thread]") {
+  Runtime runtime;
+  testing::ScriptedClient llm{runtime};
+  AgentTree tree{runtime, {.llm = &llm}};
+  auto console = Console::open(runtime).value();
+  Errc opened = Errc::none;
+  bool shown = true;
+  std::thread([&] {
+    opened = Console::open(runtime).error().code;
+    shown = static_cast<bool>(console->show(tree));
+  }).join();
+  CHECK(opened == Errc::wrong_thread);
+  CHECK_FALSE(shown);
+  Subscription here = console->show(tree);
+  std::thread([&] { here.reset(); }).join();
+  CHECK(here);
 }
 
 TEST_CASE("options of a console that are out of range are refused", "[console]") {

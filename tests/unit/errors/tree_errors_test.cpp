@@ -4,6 +4,8 @@
 #include "support/sanitized.hpp"
 #include "unit/errors/error_rows.hpp"
 
+#include <thread>
+
 using namespace agentcore;
 using namespace agentcore::test;
 
@@ -53,6 +55,21 @@ void add_limits(ErrorRows& rows) {
                   "the tree has as many agents as TreeOptions::max_agents allows (3)"});
   rows.push_back({"a null spec", t.tree->create(SharedAgentSpec()).error(), Errc::invalid_config,
                   "the shared AgentSpec is null; pass a spec"});
+}
+
+void add_other_threads(ErrorRows& rows) {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  Error create, change;
+  std::thread([&] {
+    create = t.tree->create().error();
+    change = of(agent.set_model("m"));
+  }).join();
+  const std::string rest =
+      "() was called on another thread than that of the loop; call it in a function that you pass to "
+      "Runtime::post()";
+  rows.push_back({"create() on another thread", create, Errc::wrong_thread, "AgentTree::create" + rest});
+  rows.push_back({"set_model() on another thread", change, Errc::wrong_thread, "Agent::set_model" + rest});
 }
 
 void add_missing_agents(ErrorRows& rows) {
@@ -156,6 +173,7 @@ ErrorRows test::tree_errors() {
   ErrorRows rows;
   add_ids(rows);
   add_limits(rows);
+  add_other_threads(rows);
   add_missing_agents(rows);
   add_closed_gates(rows);
   add_stop_all(rows);

@@ -1,10 +1,10 @@
 // Work that arises outside of a poll wakes the loop: each public function, with each backend and durability.
 #include "platform/await_readable.hpp"
 #include "support/clients/fake_client.hpp"
+#include "support/documented_functions.hpp"
 #include "support/drive/loop_fixture.hpp"
 #include "support/drive/tool_turn.hpp"
 #include "support/store/guarded_store.hpp"
-#include "support/wire/golden.hpp"
 
 #include <agentcore/agentcore.hpp>
 #include <agentcore/checkpoint.hpp>
@@ -17,9 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -303,26 +301,6 @@ bool is_expected(Due due, std::optional<Durability> durability) {
   return true;
 }
 
-// The names of the functions that a header says to be of the loop thread.
-std::set<std::string> functions_in(const std::string& header) {
-  std::istringstream lines(read_golden("../../include/agentcore/" + header));
-  std::set<std::string> found;
-  bool tagged = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("class", 0) == 0) tagged = false;
-    const bool is_comment = std::regex_search(line, std::regex(R"(^\s*///?)"));
-    if (is_comment) {
-      tagged = tagged || line.find("@loop_thread") != line.npos;
-      continue;
-    }
-    std::smatch name;
-    const bool has_name = std::regex_search(line, name, std::regex(R"(\b([a-z_]*[a-z])\()"));
-    if (tagged && has_name && line.find('~') == line.npos) found.insert(name[1]);
-    if (has_name || line.find_first_not_of(' ') == line.npos) tagged = false;
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("each function of the host wakes the loop for the work that it leaves",
@@ -359,7 +337,7 @@ TEST_CASE("the table of functions that wake the loop names each public function 
   for (const Step& step : steps()) known.insert(step.name.substr(0, step.name.find(' ')));
   for (const char* header : {"agent_tree.hpp", "agent.hpp", "conversation.hpp", "checkpoint.hpp",
                              "terminate_scope.hpp", "runtime.hpp", "tool.hpp"}) {
-    const std::set<std::string> functions = functions_in(header);
+    const std::set<std::string> functions = loop_thread_functions_in(header);
     CAPTURE(header);
     CHECK_FALSE(functions.empty());
     for (const std::string& function : functions) {

@@ -78,7 +78,6 @@ TEST_CASE("a message without text and images is refused for every agent", "[tree
     // The pictures of a question; an answer has none.
     const std::vector<ContentPart> parts = {{.url = "https://a/b.png"}};
     CHECK(agent.send(Message{.text = text, .parts = parts}).accepted());
-    CHECK(agent.send(Message{.text = text, .simulated = true, .parts = parts}).reason == Errc::empty_message);
     CHECK(agent.clear_queue().value() == 1);
   }
   CHECK(agent.send(" . ").accepted());
@@ -219,4 +218,37 @@ TEST_CASE("a refused message frees its cell", "[tree][G13]") {
   for (int i = 0; i < 10'000; ++i) refused += agent.send("2").reason == Errc::mailbox_full;
   CHECK(refused == 10'000);
   CHECK(test::allocations() == before);  // a lost cell would have made the pool grow
+}
+
+namespace {
+
+// Data that says so must not make a text run as the answer of a model.
+template <typename T>
+concept SaysSimulated = requires(T message) {
+  message.simulated;
+};
+
+}  // namespace
+
+TEST_CASE("only simulate() makes the tool calls of a text run", "[tree][K13]") {
+  STATIC_REQUIRE_FALSE(SaysSimulated<Message>);
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  std::vector<bool> dropped;
+  const auto drops =
+      t.tree->on<MessageDropped>([&](const MessageDropped& drop) { dropped.push_back(drop.simulated); });
+  CHECK(agent.send("<tool_call>{}</tool_call>").accepted());
+  CHECK(agent.simulate("<tool_call>{}</tool_call>").accepted());
+  const std::vector<QueuedMessage> queued = agent.queued().value();
+  REQUIRE(queued.size() == 2);
+  CHECK_FALSE(queued[0].simulated);
+  CHECK(queued[1].simulated);
+  SECTION("also of one that waits, and is dropped") {
+    CHECK(agent.clear_queue().value() == 2);
+    CHECK(dropped == std::vector{false, true});
+  }
+  SECTION("and no text that replaces a simulated answer") {
+    CHECK(agent.edit_queued(queued[1].id, {.text = "<tool_call>{}</tool_call>"}).accepted());
+    CHECK_FALSE(agent.queued().value()[1].simulated);
+  }
 }

@@ -57,6 +57,23 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("a host gives no cause that only the library can know", "[tree][audit][X9][X39]") {
+  Audited t;
+  const StopCause given =
+      GENERATE(StopCause::parent, StopCause::budget, StopCause::terminate, StopCause::lease);
+  const bool all = GENERATE(false, true), below = GENERATE(false, true);
+  const Agent child = t.agent().create_child({.id = "child"}).value();
+  std::vector<StopCause> reported;
+  StopOptions options{.descendants_only = below && !all, .cause = given};
+  options.on_settled = [&](const StopReport& report) { reported.push_back(report.cause); };
+  CHECK((all ? t.tree->stop_all(options) : t["a"].stop(options)).took_effect());  // never refused
+  t.settle();
+  CHECK(reported == std::vector{StopCause::user});
+  CHECK(t.only().cause == StopCause::user);
+  CHECK(t.logged("cause=user given_cause=" + std::string(to_string(given))));
+  CHECK(child.state().value() == AgentState::stopped);
+}
+
 TEST_CASE("the record of a stop has the model call that it cut and what that may cost",
           "[tree][audit][X9][X39]") {
   Audited t;

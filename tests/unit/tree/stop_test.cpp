@@ -476,3 +476,32 @@ TEST_CASE("a stop of the second agent of a round is not quiet during its action"
   t.settle();
   CHECK(quiet == false);
 }
+
+TEST_CASE("a verb that finds nothing to do says whether an action runs", "[tree][G1][threads]") {
+  TreeFixture t;
+  std::optional<Agent> self, parent;
+  std::vector<VerbResult> inside;
+  const auto call_all = [&](std::vector<VerbResult>& results) {
+    results = {self->stop(),      parent->stop({.descendants_only = true}),
+               self->interrupt(), self->interrupt({.scope = InterruptScope::subtree}),
+               parent->pause(),   self->terminate(),
+               self->terminate()};
+  };
+  parent = t.root("parent");
+  AgentSpec spec;
+  spec.handler = [&](const Agent&, const Message&) {
+    static_cast<void>(parent->pause());
+    static_cast<void>(self->stop());
+    std::thread([&] { call_all(inside); }).join();
+  };
+  self = t.child(*parent, "self", std::move(spec));
+  REQUIRE(self->send("go").accepted());
+  t.settle();
+  REQUIRE(inside.size() == 7);
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    CAPTURE(i, to_string(inside[i].status), to_string(inside[i].reason));
+    CHECK_FALSE(inside[i].quiet);
+  }
+  CHECK(std::count_if(inside.begin(), inside.end(),
+                      [](const VerbResult& result) { return result.status == VerbStatus::no_effect; }) == 6);
+}
