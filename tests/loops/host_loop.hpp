@@ -1,11 +1,13 @@
 // HostLoop: an event loop of another library, with the adapter that drives a Runtime from it.
 #pragma once
 
+#include <agentcore/error.hpp>
 #include <agentcore/runtime.hpp>
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace loops_test {
 
@@ -16,6 +18,8 @@ class HostLoop {
 
   // Makes the adapter, and destroys it. detach() may be called after close().
   virtual void attach(agentcore::Runtime& runtime) = 0;
+  // The same by the make() of the adapter, which throws nothing.
+  virtual agentcore::Result<void> try_attach(agentcore::Runtime& runtime) = 0;
   virtual void detach() = 0;
 
   // One turn: sleeps until something happens, and calls what is ready.
@@ -34,5 +38,14 @@ class HostLoop {
 };
 
 std::unique_ptr<HostLoop> make_host_loop();
+
+// Keeps the adapter, if it was made.
+template <typename Adapter>
+agentcore::Result<void> keep(std::unique_ptr<Adapter>& adapter,
+                             agentcore::Result<std::unique_ptr<Adapter>> made) {
+  if (!made) return made.error();
+  adapter = *std::move(made);
+  return {};
+}
 
 }  // namespace loops_test

@@ -22,6 +22,11 @@ TEST_CASE("without an application QtLoop says what is missing", "[loops][qt]") {
     CHECK(std::string(error.what()) ==
           "QtLoop: this thread has no event dispatcher: create the QCoreApplication before");
   }
+  const auto made = QtLoop::make(runtime);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().code == Errc::invalid_config);
+  CHECK(made.error().message ==
+        "QtLoop: this thread has no event dispatcher: create the QCoreApplication before");
 }
 
 TEST_CASE("QtLoop drives a Runtime from the loop of a QThread", "[loops][qt][qthread]") {

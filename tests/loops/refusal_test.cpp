@@ -7,12 +7,15 @@
 #include <agentcore/testing/manual_clock.hpp>
 
 #include <exception>
+#include <optional>
+#include <string>
 #include <system_error>
 
 using namespace agentcore;
 using namespace loops_test;
 
-TEST_CASE("without a descriptor left an adapter throws, and can be made later", "[loops][descriptor][Q2]") {
+TEST_CASE("without a descriptor left an adapter says so, and can be made later", "[loops][descriptor][Q2]") {
+  const bool throws = GENERATE(true, false);
   Driven driven;
   driven.host->detach();
   driven.host->look();  // some loops release what they watched in their next turn
@@ -25,13 +28,21 @@ TEST_CASE("without a descriptor left an adapter throws, and can be made later", 
       Runtime runtime;
       std::optional<test::NoDescriptors> none(std::in_place);
       none->release(left);
+      Error problem;
       try {
-        driven.host->attach(runtime);
-        attached = true;
+        if (throws)
+          driven.host->attach(runtime);
+        else if (const auto tried = driven.host->try_attach(runtime); !tried)
+          problem = tried.error();
+        attached = problem.code == Errc::none;
       } catch (const std::exception&) {
-        ++refusals;
       }
       none.reset();
+      refusals += attached ? 0 : 1;
+      if (!attached && !throws) {
+        CHECK(problem.code == Errc::out_of_memory);
+        CHECK(problem.message.find("descriptor") != std::string::npos);
+      }
       if (attached) driven.host->detach();
     }
     driven.host->look();
@@ -58,6 +69,22 @@ TEST_CASE("an adapter refuses a Runtime whose descriptor does not report timers"
     } catch (const std::system_error& error) {
       CHECK(error.code() == std::errc::not_supported);
     }
+    const auto tried = driven.host->try_attach(*runtime);
+    REQUIRE_FALSE(tried);
+    CHECK(tried.error().code == Errc::invalid_config);
+    CHECK(tried.error().message.find("does not report timers") != std::string::npos);
   }
   driven.host->attach(*driven.runtime);
+}
+
+TEST_CASE("an adapter that make() has made drives its Runtime", "[loops][Q2]") {
+  Driven driven;
+  driven.host->detach();
+  REQUIRE(driven.host->try_attach(*driven.runtime));
+  bool called = false;
+  driven.runtime->post([&] { called = true; });
+  driven.turn_until([&] { return called; });
+  CHECK(called);
+  driven.host->detach();
+  driven.host->look();
 }

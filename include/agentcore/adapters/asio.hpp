@@ -3,6 +3,7 @@
 
 #include <agentcore/adapters/basic_asio_loop.hpp>
 
+#include <asio/error_code.hpp>
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 
@@ -16,6 +17,6 @@ namespace agentcore::adapters {
 ///     context.run();
 ///
 /// Threads, errors and lifetimes: see BasicAsioLoop.
-using AsioLoop = BasicAsioLoop<asio::posix::stream_descriptor>;
+using AsioLoop = BasicAsioLoop<asio::posix::stream_descriptor, asio::error_code>;
 
 }  // namespace agentcore::adapters

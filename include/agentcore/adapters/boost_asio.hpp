@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/system/error_code.hpp>
 
 namespace agentcore::adapters {
 
@@ -16,6 +17,6 @@ namespace agentcore::adapters {
 ///     context.run();
 ///
 /// Threads, errors and lifetimes: see BasicAsioLoop.
-using BoostAsioLoop = BasicAsioLoop<boost::asio::posix::stream_descriptor>;
+using BoostAsioLoop = BasicAsioLoop<boost::asio::posix::stream_descriptor, boost::system::error_code>;
 
 }  // namespace agentcore::adapters

@@ -1,9 +1,11 @@
 // GlibLoop: drives a Runtime from GLib's main loop (2.58 or newer), and so from that of GTK.
 #pragma once
 
+#include <agentcore/error.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <memory>
+#include <utility>
 
 #include <glib-unix.h>
 #include <glib.h>
@@ -33,11 +35,18 @@ class GlibLoop {
   /// that LoopAttachment::open_descriptor() names.
   GlibLoop(GMainContext* context, Runtime& runtime) {
     auto attachment = std::make_unique<LoopAttachment>(runtime);
-    source_ = g_unix_fd_source_new(attachment->open_descriptor(), G_IO_IN);
-    // The source owns the attachment.
-    g_source_set_callback(source_, G_SOURCE_FUNC(on_readable), attachment.release(),
-                          [](gpointer data) { delete static_cast<LoopAttachment*>(data); });
-    g_source_attach(source_, context);
+    const int descriptor = attachment->open_descriptor();
+    start(context, std::move(attachment), descriptor);
+  }
+  /// As the constructor, for hosts without exceptions. Errors: those of
+  /// LoopAttachment::try_open_descriptor().
+  static Result<std::unique_ptr<GlibLoop>> make(GMainContext* context, Runtime& runtime) {
+    auto attachment = std::make_unique<LoopAttachment>(runtime);
+    const Result<int> descriptor = attachment->try_open_descriptor();
+    if (!descriptor) return descriptor.error();
+    std::unique_ptr<GlibLoop> made(new GlibLoop);
+    made->start(context, std::move(attachment), *descriptor);
+    return made;
   }
   /// Detaches. No poll() follows.
   ~GlibLoop() {
@@ -48,6 +57,16 @@ class GlibLoop {
   GlibLoop& operator=(const GlibLoop&) = delete;
 
  private:
+  GlibLoop() = default;
+
+  // The source owns the attachment.
+  void start(GMainContext* context, std::unique_ptr<LoopAttachment> attachment, int descriptor) {
+    source_ = g_unix_fd_source_new(descriptor, G_IO_IN);
+    g_source_set_callback(source_, G_SOURCE_FUNC(on_readable), attachment.release(),
+                          [](gpointer data) { delete static_cast<LoopAttachment*>(data); });
+    g_source_attach(source_, context);
+  }
+
   // GLib keeps the source and its data until this function has returned.
   static gboolean on_readable(gint, GIOCondition, gpointer data) {
     auto* const attachment = static_cast<LoopAttachment*>(data);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <agentcore/adapters/failures.hpp>
+#include <agentcore/error.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <memory>
+#include <utility>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -35,11 +37,16 @@ class LibeventLoop {
   /// LoopAttachment::open_descriptor() names, and std::runtime_error if libevent cannot watch one more
   /// descriptor.
   LibeventLoop(event_base* base, Runtime& runtime) : watch_(std::make_shared<Watch>(runtime)) {
-    const int descriptor = watch_->attachment.open_descriptor();
-    if (event_assign(&watch_->readable, base, descriptor, EV_READ | EV_PERSIST, on_readable, watch_.get()) !=
-            0 ||
-        event_add(&watch_->readable, nullptr) != 0)
-      detail::throw_runtime_error("LibeventLoop: libevent cannot watch the descriptor of the Runtime");
+    if (!start(*watch_, base, watch_->attachment.open_descriptor())) detail::throw_runtime_error(problem);
+  }
+  /// As the constructor, for hosts without exceptions. Errors: those of
+  /// LoopAttachment::try_open_descriptor(); out_of_memory if libevent cannot watch one more descriptor.
+  static Result<std::unique_ptr<LibeventLoop>> make(event_base* base, Runtime& runtime) {
+    auto watch = std::make_shared<Watch>(runtime);
+    const Result<int> descriptor = watch->attachment.try_open_descriptor();
+    if (!descriptor) return descriptor.error();
+    if (!start(*watch, base, *descriptor)) return Error{Errc::out_of_memory, problem};
+    return std::unique_ptr<LibeventLoop>(new LibeventLoop(std::move(watch)));
   }
   /// Detaches. No poll() follows.
   ~LibeventLoop() { watch_->end(); }
@@ -47,6 +54,11 @@ class LibeventLoop {
   LibeventLoop& operator=(const LibeventLoop&) = delete;
 
  private:
+  static constexpr const char* problem = "LibeventLoop: libevent cannot watch the descriptor of the Runtime";
+
+  struct Watch;
+  explicit LibeventLoop(std::shared_ptr<Watch> watch) noexcept : watch_(std::move(watch)) {}
+
   struct Watch : std::enable_shared_from_this<Watch> {
     explicit Watch(Runtime& runtime) : attachment(runtime) {}
     ~Watch() {
@@ -64,6 +76,11 @@ class LibeventLoop {
     LoopAttachment attachment;
     event readable{};
   };
+
+  static bool start(Watch& watch, event_base* base, int descriptor) {
+    return event_assign(&watch.readable, base, descriptor, EV_READ | EV_PERSIST, on_readable, &watch) == 0 &&
+           event_add(&watch.readable, nullptr) == 0;
+  }
 
   static void on_readable(evutil_socket_t, short, void* data) {
     const auto watch = static_cast<Watch*>(data)->shared_from_this();  // a callback may destroy the adapter

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <agentcore/adapters/failures.hpp>
+#include <agentcore/error.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <memory>
+#include <string>
+#include <utility>
 
 #include <uv.h>
 
@@ -38,14 +41,20 @@ class LibuvLoop {
   /// Attaches `runtime` to `loop`. Throws std::system_error for the reasons that
   /// LoopAttachment::open_descriptor() names, and if libuv cannot watch one more descriptor.
   LibuvLoop(uv_loop_t* loop, Runtime& runtime) : watch_(std::make_shared<Watch>(runtime)) {
-    const int descriptor = watch_->attachment.open_descriptor();
-    expect(uv_poll_init(loop, &watch_->handle, descriptor));
-    watch_->handle.data = watch_.get();
-    watch_->self = watch_;
-    if (const int error = uv_poll_start(&watch_->handle, UV_READABLE, on_readable); error != 0) {
-      watch_->close();
-      expect(error);
-    }
+    // libuv's errors are the negative numbers of the system's.
+    if (const int error = start(watch_, loop, watch_->attachment.open_descriptor()); error != 0)
+      detail::throw_system_error(-error, "LibuvLoop");
+  }
+  /// As the constructor, for hosts without exceptions. Errors: those of
+  /// LoopAttachment::try_open_descriptor(); out_of_memory if libuv cannot watch one more descriptor.
+  static Result<std::unique_ptr<LibuvLoop>> make(uv_loop_t* loop, Runtime& runtime) {
+    auto watch = std::make_shared<Watch>(runtime);
+    const Result<int> descriptor = watch->attachment.try_open_descriptor();
+    if (!descriptor) return descriptor.error();
+    if (const int error = start(watch, loop, *descriptor); error != 0)
+      return Error{Errc::out_of_memory,
+                   std::string("LibuvLoop: libuv cannot watch one more descriptor: ") + uv_strerror(error)};
+    return std::unique_ptr<LibuvLoop>(new LibuvLoop(std::move(watch)));
   }
   /// Detaches. No poll() follows.
   ~LibuvLoop() { watch_->close(); }
@@ -53,6 +62,9 @@ class LibuvLoop {
   LibuvLoop& operator=(const LibuvLoop&) = delete;
 
  private:
+  struct Watch;
+  explicit LibuvLoop(std::shared_ptr<Watch> watch) noexcept : watch_(std::move(watch)) {}
+
   // Owns itself from uv_poll_init() until libuv has closed the handle.
   struct Watch {
     explicit Watch(Runtime& runtime) : attachment(runtime) {}
@@ -68,16 +80,21 @@ class LibuvLoop {
     std::shared_ptr<Watch> self;
   };
 
+  // 0, or the error of libuv.
+  static int start(const std::shared_ptr<Watch>& watch, uv_loop_t* loop, int descriptor) {
+    if (const int error = uv_poll_init(loop, &watch->handle, descriptor); error != 0) return error;
+    watch->handle.data = watch.get();
+    watch->self = watch;
+    const int error = uv_poll_start(&watch->handle, UV_READABLE, on_readable);
+    if (error != 0) watch->close();
+    return error;
+  }
+
   static void on_readable(uv_poll_t* handle, int, int) {
     const auto watch = static_cast<Watch*>(handle->data)->self;  // a callback may destroy the adapter
     watch->attachment.poll();
     const bool closing = uv_is_closing(reinterpret_cast<uv_handle_t*>(handle)) != 0;
     if (!closing && !watch->attachment.is_attached()) uv_poll_stop(handle);
-  }
-
-  // libuv's errors are the negative numbers of the system's.
-  static void expect(int result) {
-    if (result != 0) detail::throw_system_error(-result, "LibuvLoop");
   }
 
   std::shared_ptr<Watch> watch_;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <agentcore/adapters/failures.hpp>
+#include <agentcore/error.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <QAbstractEventDispatcher>
 #include <QObject>
 #include <QSocketNotifier>
 #include <memory>
+#include <utility>
 
 namespace agentcore::adapters {
 
@@ -38,11 +40,19 @@ class QtLoop {
   /// LoopAttachment::open_descriptor() names, and std::runtime_error if the thread has no event dispatcher
   /// yet.
   explicit QtLoop(Runtime& runtime) {
-    if (QAbstractEventDispatcher::instance() == nullptr)
-      detail::throw_runtime_error(
-          "QtLoop: this thread has no event dispatcher: create the QCoreApplication before");
+    if (QAbstractEventDispatcher::instance() == nullptr) detail::throw_runtime_error(problem);
     watch_ = std::make_shared<Watch>(runtime);
-    QObject::connect(watch_->notifier, &QSocketNotifier::activated, [raw = watch_.get()] { raw->poll(); });
+    watch_->start(watch_->attachment.open_descriptor());
+  }
+  /// As the constructor, for hosts without exceptions. Errors: those of
+  /// LoopAttachment::try_open_descriptor(); invalid_config if the thread has no event dispatcher yet.
+  static Result<std::unique_ptr<QtLoop>> make(Runtime& runtime) {
+    if (QAbstractEventDispatcher::instance() == nullptr) return Error{Errc::invalid_config, problem};
+    auto watch = std::make_shared<Watch>(runtime);
+    const Result<int> descriptor = watch->attachment.try_open_descriptor();
+    if (!descriptor) return descriptor.error();
+    watch->start(*descriptor);
+    return std::unique_ptr<QtLoop>(new QtLoop(std::move(watch)));
   }
   /// Detaches. No poll() follows.
   ~QtLoop() = default;
@@ -50,11 +60,13 @@ class QtLoop {
   QtLoop& operator=(const QtLoop&) = delete;
 
  private:
+  static constexpr const char* problem =
+      "QtLoop: this thread has no event dispatcher: create the QCoreApplication before";
+
   struct Watch : std::enable_shared_from_this<Watch> {
-    explicit Watch(Runtime& runtime)
-        : attachment(runtime),
-          notifier(new QSocketNotifier(attachment.open_descriptor(), QSocketNotifier::Read)) {}
+    explicit Watch(Runtime& runtime) : attachment(runtime) {}
     ~Watch() {
+      if (notifier == nullptr) return;  // it was not started
       notifier->setEnabled(false);
       if (is_notified)
         notifier->deleteLater();  // its signal is on the stack
@@ -64,6 +76,10 @@ class QtLoop {
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
 
+    void start(int descriptor) {
+      notifier = new QSocketNotifier(descriptor, QSocketNotifier::Read);
+      QObject::connect(notifier, &QSocketNotifier::activated, [this] { poll(); });
+    }
     void poll() {
       const auto self = this->shared_from_this();  // a callback may destroy the adapter
       const bool outer = is_notified;
@@ -75,9 +91,11 @@ class QtLoop {
     }
 
     LoopAttachment attachment;
-    QSocketNotifier* notifier;
+    QSocketNotifier* notifier = nullptr;
     bool is_notified = false;
   };
+
+  explicit QtLoop(std::shared_ptr<Watch> watch) noexcept : watch_(std::move(watch)) {}
 
   std::shared_ptr<Watch> watch_;
 };

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <agentcore/adapters/failures.hpp>
+#include <agentcore/error.hpp>
 #include <agentcore/loop_attachment.hpp>
 
 #include <cerrno>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include <SDL.h>
 #include <fcntl.h>
@@ -47,7 +49,24 @@ class SdlLoop {
  public:
   /// Attaches `runtime`. Throws std::system_error for the reasons that LoopAttachment::open_descriptor()
   /// names and if the system has no thread left, and std::runtime_error if SDL has no type of events left.
-  explicit SdlLoop(Runtime& runtime) : watch_(std::make_shared<Watch>(runtime)) {}
+  explicit SdlLoop(Runtime& runtime) : watch_(std::make_shared<Watch>(runtime)) {
+    const int descriptor = watch_->attachment.open_descriptor();
+    if (!has_event_type()) detail::throw_runtime_error(no_event_type);
+    if (const int error = watch_->start(descriptor); error != 0) detail::throw_system_error(error, "SdlLoop");
+  }
+  /// As the constructor, for hosts without exceptions. Errors: those of
+  /// LoopAttachment::try_open_descriptor(); out_of_memory if the system has no descriptor or thread left, or
+  /// SDL no type of events.
+  static Result<std::unique_ptr<SdlLoop>> make(Runtime& runtime) {
+    auto watch = std::make_shared<Watch>(runtime);
+    const Result<int> descriptor = watch->attachment.try_open_descriptor();
+    if (!descriptor) return descriptor.error();
+    if (!has_event_type()) return Error{Errc::out_of_memory, no_event_type};
+    if (const int error = watch->start(*descriptor); error != 0)
+      return Error{Errc::out_of_memory, error == EAGAIN ? "SdlLoop: the system has no thread left"
+                                                        : "SdlLoop: the system has no descriptor left"};
+    return std::unique_ptr<SdlLoop>(new SdlLoop(std::move(watch)));
+  }
   /// Detaches. No poll() follows.
   ~SdlLoop() { watch_->end(); }
   SdlLoop(const SdlLoop&) = delete;
@@ -70,29 +89,30 @@ class SdlLoop {
   }
 
  private:
+  static constexpr const char* no_event_type = "SdlLoop: SDL has no type of events left";
+  static bool has_event_type() { return event_type() != static_cast<Uint32>(-1); }
+
   enum class Command : char { go_on, end };
 
   // A thread that watches the descriptor, and a pipe for commands to it.
   struct Watch {
-    explicit Watch(Runtime& runtime) : attachment(runtime) {
-      const int descriptor = attachment.open_descriptor();
-      if (event_type() == static_cast<Uint32>(-1))
-        detail::throw_runtime_error("SdlLoop: SDL has no type of events left");
-      if (::pipe(pipe) != 0) detail::throw_system_error(errno, "SdlLoop");
+    explicit Watch(Runtime& runtime) : attachment(runtime) {}
+    ~Watch() { end(); }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+    // 0, or the error of the system; EAGAIN: it has no thread left.
+    int start(int descriptor) {
+      if (::pipe(pipe) != 0) return errno;
       for (const int end_of_pipe : pipe) ::fcntl(end_of_pipe, F_SETFD, FD_CLOEXEC);
       sigset_t all, before;
       sigfillset(&all);
       pthread_sigmask(SIG_SETMASK, &all, &before);
       const bool started = detail::start_thread(thread, [this, descriptor] { push_events(descriptor); });
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      if (!started) {
-        close_pipe();
-        detail::throw_system_error(EAGAIN, "SdlLoop");
-      }
+      if (!started) close_pipe();
+      return started ? 0 : EAGAIN;
     }
-    ~Watch() { end(); }
-    Watch(const Watch&) = delete;
-    Watch& operator=(const Watch&) = delete;
 
     void command(Command one) const {
       if (thread.joinable()) [[maybe_unused]]
@@ -135,6 +155,8 @@ class SdlLoop {
     int pipe[2] = {-1, -1};
     std::thread thread;
   };
+
+  explicit SdlLoop(std::shared_ptr<Watch> watch) noexcept : watch_(std::move(watch)) {}
 
   std::shared_ptr<Watch> watch_;
 };

@@ -12,7 +12,12 @@ namespace loops_test {
 template <typename Context, typename Timer, typename Adapter>
 class AsioHost final : public HostLoop {
  public:
-  void attach(agentcore::Runtime& runtime) override { adapter_.emplace(*context_, runtime); }
+  void attach(agentcore::Runtime& runtime) override {
+    adapter_ = std::make_unique<Adapter>(*context_, runtime);
+  }
+  agentcore::Result<void> try_attach(agentcore::Runtime& runtime) override {
+    return keep(adapter_, Adapter::make(*context_, runtime));
+  }
   void detach() override { adapter_.reset(); }
   void turn() override {
     context_->restart();
@@ -36,7 +41,7 @@ class AsioHost final : public HostLoop {
 
  private:
   std::optional<Context> context_{std::in_place};
-  std::optional<Adapter> adapter_;
+  std::unique_ptr<Adapter> adapter_;
 };
 
 }  // namespace loops_test

@@ -3,7 +3,6 @@
 #include <agentcore/adapters/game_loop.hpp>
 
 #include <deque>
-#include <optional>
 #include <utility>
 
 namespace loops_test {
@@ -13,7 +12,12 @@ namespace {
 // A game that never sleeps: a turn is a frame.
 class Game final : public HostLoop {
  public:
-  void attach(agentcore::Runtime& runtime) override { adapter_.emplace(runtime); }
+  void attach(agentcore::Runtime& runtime) override {
+    adapter_ = std::make_unique<agentcore::adapters::GameLoop>(runtime);
+  }
+  agentcore::Result<void> try_attach(agentcore::Runtime& runtime) override {
+    return keep(adapter_, agentcore::adapters::GameLoop::make(runtime));
+  }
   void detach() override { adapter_.reset(); }
   void turn() override {
     if (adapter_) adapter_->begin_frame();
@@ -40,7 +44,7 @@ class Game final : public HostLoop {
   };
 
   std::deque<Call> calls_;
-  std::optional<agentcore::adapters::GameLoop> adapter_;
+  std::unique_ptr<agentcore::adapters::GameLoop> adapter_;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <agentcore/adapters/glib.hpp>
 
-#include <optional>
 #include <utility>
 
 namespace loops_test {
@@ -16,7 +15,12 @@ class GlibHost final : public HostLoop {
     close();
   }
 
-  void attach(agentcore::Runtime& runtime) override { adapter_.emplace(context_, runtime); }
+  void attach(agentcore::Runtime& runtime) override {
+    adapter_ = std::make_unique<agentcore::adapters::GlibLoop>(context_, runtime);
+  }
+  agentcore::Result<void> try_attach(agentcore::Runtime& runtime) override {
+    return keep(adapter_, agentcore::adapters::GlibLoop::make(context_, runtime));
+  }
   void detach() override { adapter_.reset(); }
   void turn() override { g_main_context_iteration(context_, TRUE); }
   void look() override { g_main_context_iteration(context_, FALSE); }
@@ -39,7 +43,7 @@ class GlibHost final : public HostLoop {
 
  private:
   GMainContext* context_ = g_main_context_new();
-  std::optional<agentcore::adapters::GlibLoop> adapter_;
+  std::unique_ptr<agentcore::adapters::GlibLoop> adapter_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <agentcore/adapters/libevent.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace loops_test {
@@ -17,7 +16,12 @@ class LibeventHost final : public HostLoop {
     close();
   }
 
-  void attach(agentcore::Runtime& runtime) override { adapter_.emplace(base_, runtime); }
+  void attach(agentcore::Runtime& runtime) override {
+    adapter_ = std::make_unique<agentcore::adapters::LibeventLoop>(base_, runtime);
+  }
+  agentcore::Result<void> try_attach(agentcore::Runtime& runtime) override {
+    return keep(adapter_, agentcore::adapters::LibeventLoop::make(base_, runtime));
+  }
   void detach() override { adapter_.reset(); }
   void turn() override { event_base_loop(base_, EVLOOP_ONCE); }
   void look() override { event_base_loop(base_, EVLOOP_NONBLOCK); }
@@ -39,7 +43,7 @@ class LibeventHost final : public HostLoop {
 
  private:
   event_base* base_ = event_base_new();
-  std::optional<agentcore::adapters::LibeventLoop> adapter_;
+  std::unique_ptr<agentcore::adapters::LibeventLoop> adapter_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <agentcore/adapters/libuv.hpp>
 
 #include <cstdlib>
-#include <optional>
 #include <utility>
 
 #include <uv.h>
@@ -41,7 +40,12 @@ class LibuvHost final : public HostLoop {
     close();
   }
 
-  void attach(agentcore::Runtime& runtime) override { adapter_.emplace(&loop_, runtime); }
+  void attach(agentcore::Runtime& runtime) override {
+    adapter_ = std::make_unique<agentcore::adapters::LibuvLoop>(&loop_, runtime);
+  }
+  agentcore::Result<void> try_attach(agentcore::Runtime& runtime) override {
+    return keep(adapter_, agentcore::adapters::LibuvLoop::make(&loop_, runtime));
+  }
   void detach() override { adapter_.reset(); }
   void turn() override { uv_run(&loop_, UV_RUN_ONCE); }
   void look() override { uv_run(&loop_, UV_RUN_NOWAIT); }
@@ -75,7 +79,7 @@ class LibuvHost final : public HostLoop {
 
  private:
   uv_loop_t loop_{};
-  std::optional<agentcore::adapters::LibuvLoop> adapter_;
+  std::unique_ptr<agentcore::adapters::LibuvLoop> adapter_;
   bool closed_ = false;
 };
 

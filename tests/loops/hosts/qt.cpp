@@ -14,7 +14,12 @@ namespace {
 
 class QtHost final : public HostLoop {
  public:
-  void attach(agentcore::Runtime& runtime) override { adapter_.emplace(runtime); }
+  void attach(agentcore::Runtime& runtime) override {
+    adapter_ = std::make_unique<agentcore::adapters::QtLoop>(runtime);
+  }
+  agentcore::Result<void> try_attach(agentcore::Runtime& runtime) override {
+    return keep(adapter_, agentcore::adapters::QtLoop::make(runtime));
+  }
   void detach() override { adapter_.reset(); }
   void turn() override { loop_.processEvents(QEventLoop::WaitForMoreEvents); }
   void look() override { loop_.processEvents(); }
@@ -29,7 +34,7 @@ class QtHost final : public HostLoop {
   char* words_[2] = {name_, nullptr};
   std::optional<QCoreApplication> application_{std::in_place, count_, words_};
   QEventLoop loop_;
-  std::optional<agentcore::adapters::QtLoop> adapter_;
+  std::unique_ptr<agentcore::adapters::QtLoop> adapter_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <agentcore/adapters/sdl.hpp>
 
 #include <cstdlib>
-#include <optional>
 #include <utility>
 
 namespace loops_test {
@@ -21,7 +20,12 @@ class SdlHost final : public HostLoop {
     close();
   }
 
-  void attach(agentcore::Runtime& runtime) override { adapter_.emplace(runtime); }
+  void attach(agentcore::Runtime& runtime) override {
+    adapter_ = std::make_unique<agentcore::adapters::SdlLoop>(runtime);
+  }
+  agentcore::Result<void> try_attach(agentcore::Runtime& runtime) override {
+    return keep(adapter_, agentcore::adapters::SdlLoop::make(runtime));
+  }
   void detach() override { adapter_.reset(); }
   void turn() override {
     SDL_Event event;
@@ -66,7 +70,7 @@ class SdlHost final : public HostLoop {
     }
   }
 
-  std::optional<agentcore::adapters::SdlLoop> adapter_;
+  std::unique_ptr<agentcore::adapters::SdlLoop> adapter_;
   Uint32 calls_ = 0;
   bool closed_ = false;
 };
