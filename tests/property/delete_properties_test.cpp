@@ -273,7 +273,7 @@ TEST_CASE("S1-P10: a delete by cascade does what a direct delete does", "[proper
          RC_ASSERT(cascade.look().histories == direct.look().histories);
          for (std::size_t i = 0; i < cascade.size(); ++i)
            for (const char* const what : {"", "started", "delta", "ended", "settled", "discarded", "deleted"})
-             RC_ASSERT(told_alike(cascade, what, i) == told_alike(direct, what, i));
+             RC_ASSERT(told_of(cascade, what, i) == told_of(direct, what, i));
        });
 }
 

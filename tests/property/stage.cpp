@@ -373,13 +373,7 @@ bool Stage::waits_for_child(std::size_t i) const {
 }
 
 bool Stage::may_linger(std::size_t i) const {
-  if (before.calling[i] != 0 && member(i).on_stop == OnStop::deaf) return true;
-  const auto child = member(i).work == Work::child ? child_with_model(i) : std::nullopt;
-  if (!child) return false;
-  // The call may wait in the mailbox of the child, which is emptied when all below the child has settled.
-  for (std::size_t below = *child; below < size(); ++below)
-    if (within(below, *child) && may_linger(below)) return true;
-  return false;
+  return before.calling[i] != 0 && member(i).on_stop == OnStop::deaf;
 }
 
 std::vector<std::string> Stage::open_descendants(std::size_t root) const {

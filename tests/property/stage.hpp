@@ -60,8 +60,7 @@ class Stage {
   // The history right before the verb, with `mark` at the question of the turn if one was in progress. A call
   // that waits in the mailbox of a child has not begun.
   std::string marked(std::size_t i, std::string_view mark) const;
-  // A call of `i` may outlast a stop: its model, or one at or below a child that works for it, ignores the
-  // stop.
+  // A call of `i` may outlast a stop: its model ignores the stop.
   bool may_linger(std::size_t i) const;
   // Ids below `root`, without it; sorted.
   std::vector<std::string> descendants(std::size_t root) const;

@@ -70,7 +70,7 @@ TEST_CASE("S1-P10: a stop by cascade does what a direct stop does", "[property][
          RC_ASSERT(dropped_by_cascade == dropped_directly);
          for (std::size_t i = 0; i < cascade.size(); ++i) {
            for (const char* const what : {"", "started", "delta", "ended", "settled", "discarded"})
-             RC_ASSERT(told_alike(cascade, what, i) == told_alike(direct, what, i));
+             RC_ASSERT(told_of(cascade, what, i) == told_of(direct, what, i));
            RC_ASSERT(cascade.agent(i).send("x").reason == direct.agent(i).send("x").reason);
          }
        });

@@ -53,15 +53,11 @@ inline std::size_t late_answers(const Stage& stage, std::size_t i) {
   return answers;
 }
 
-// What was told of the agent, to compare a cascade with direct verbs. A call that a child does ends when the
-// child is given up. In a cascade both may be given up at one instant, so the parent is then called
-// abandoned, too.
-inline std::string told_alike(const Stage& stage, std::string_view what, std::size_t i) {
-  std::string lines = text(stage.told(what, i));
-  constexpr std::string_view abandoned = " abandoned";
-  if (what == "settled" && stage.member(i).work == Work::child && lines.ends_with(abandoned))
-    lines.resize(lines.size() - abandoned.size());
-  return lines;
+// What was told of the agent, to compare a cascade with direct verbs. The stop tokens of its calls are
+// triggered in an order that depends on the verb, and what ends a call may deliver its result at once.
+inline std::string told_of(const Stage& stage, std::string_view what, std::size_t i) {
+  std::vector<std::string> lines = stage.told(what, i);
+  return text(what == "discarded" ? sorted(std::move(lines)) : lines);
 }
 
 // No client ends a call because it is stopped.
