@@ -304,7 +304,21 @@ bool RouterCall::notify(std::size_t next, Duration delay, const ChatError& error
   return goes_on();
 }
 
+// A loop that is late may read the timer before an answer that another thread has posted in time. So an
+// attempt ends after what was posted until now; without memory for that, at once.
 void RouterCall::on_deadline() {
+  if (phase_ != Phase::attempting) return expire();
+  try {
+    engine_->post([call = weak_from_this()] {
+      if (const auto alive = call.lock()) alive->expire();
+    });
+  } catch (const std::bad_alloc&) {
+    expire();
+  }
+}
+
+void RouterCall::expire() {
+  if (phase_ == Phase::ended) return;
   is_late_ = true;
   if (phase_ == Phase::attempting)
     attempt_stop_.request_stop();

@@ -91,6 +91,7 @@ class RouterCall final : public core::Stoppable,
   bool notify(std::size_t next, Duration delay, const ChatError& error);
 
   void on_deadline();
+  void expire();
   void fail(const ChatError& error);
   void end(ChatOutcome outcome);
 

@@ -4,6 +4,11 @@
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -311,6 +316,74 @@ TEST_CASE_METHOD(Fixture, "the deadline cuts an attempt whose client ignores it"
   runtime->run_for(2ms);
   CHECK(heard.failed_with(Errc::deadline_exceeded));
   CHECK(heard.text() == "half");
+  CHECK(all_free());
+}
+
+TEST_CASE_METHOD(Fixture, "an answer that another thread has posted counts although the loop is late",
+                 "[llm][router][X21][late]") {
+  // Keeps the sink of its call; other threads post the answer.
+  struct PostingClient final : LlmClient {
+    void chat(ChatRequest, StopToken token, ChatSink to) override {
+      stop = std::move(token);
+      sink = std::make_shared<ChatSink>(std::move(to));
+    }
+    bool abort(std::string_view) override { return false; }
+    bool has_active_request(std::string_view) const override { return false; }
+    StopToken stop;
+    std::shared_ptr<ChatSink> sink;
+  } client;
+  options.routes = {{.client = &client, .model = "m", .endpoint = "one"}};
+  options.retry.timeout = 500ms;
+  make();
+  ask(heard);
+  polls();
+  const auto post = [&](std::function<void(ChatSink&)> what) {
+    std::thread([&, what = std::move(what)] {
+      runtime->post([what, sink = client.sink] { what(*sink); });
+    }).join();
+  };
+  const auto finish = [](ChatSink& sink) { sink.finish(ChatOutcome::completed(FinishReason::complete)); };
+  SECTION("before its time-out") {
+    clock.advance(50ms);
+    post([](ChatSink& sink) { sink.delta("in time"); });
+    post(finish);
+    clock.advance(861ms);  // something has kept the loop
+    runtime->poll();
+    CHECK(heard.completed());
+    CHECK(heard.text() == "in time");
+    CHECK_FALSE(client.stop.stop_requested());
+  }
+  SECTION("a part of it does not make the rest be waited for") {
+    post([](ChatSink& sink) { sink.delta("a part"); });
+    clock.advance(911ms);
+    runtime->poll();
+    CHECK(client.stop.stop_requested());
+    post(finish);
+    polls();
+    CHECK(heard.failed_with(Errc::deadline_exceeded));
+    CHECK(heard.text() == "a part");
+  }
+  SECTION("a failure is not tried again") {
+    post([](ChatSink& sink) { sink.finish(ChatOutcome::failed(cut)); });
+    clock.advance(911ms);
+    runtime->poll();
+    CHECK(heard.failed_with(Errc::deadline_exceeded));
+  }
+  SECTION("a stop comes before it") {
+    ChatRecord stopped;
+    ask(stopped, "b", stop.get_token());
+    polls();
+    post([](ChatSink& sink) { sink.delta("in time"); });
+    post(finish);
+    clock.advance(911ms);
+    stop.request_stop();
+    polls();
+    CHECK(stopped.cancelled());
+    CHECK(stopped.text().empty());
+    router->abort("a");
+    return;
+  }
+  CHECK(idle());
   CHECK(all_free());
 }
 
