@@ -46,8 +46,9 @@ AGENTCORE_API std::string_view to_string(VolatilePlace place) noexcept;
 /// in one user message the earlier summary and the messages to summarise, each as a line of JSON, so that
 /// nothing in them can pass for a message, a tool call or an instruction of the host. Of images it has only
 /// the number; reasoning is left out. The request has at most ContextOptions::max_tokens, like any other. If
-/// the messages have more, they are taken from the newest backwards, and those that do not fit are left out
-/// without a summary.
+/// the messages have more, as after many turns in which no summary could be made, several summaries are made
+/// in a row, each of the oldest turns that fit and the summary before it. In a single turn that is longer
+/// than a request, the longest texts are cut in the middle, with a note.
 ///
 /// A summary is used if it was not cut off, filtered or refused (FinishReason), it is not blank, and the
 /// request with it has at most ContextOptions::max_tokens. So ContextOptions::max_tokens should exceed

@@ -25,11 +25,17 @@ struct ToSummarise {
   const Cuts& cuts;               // of texts that are too long for a request
 };
 
+struct SummaryText {
+  std::string text;     // empty: nothing fits
+  std::size_t end = 0;  // of the messages that are to be summarised, those before this one are in it
+};
+
 // The text that asks for a summary: the earlier summary and the messages, each as one line of JSON, so that
 // no text in them can pass for another message. It has at most `room` tokens, counted line by line with
-// `count`: if there is more, the newest messages that fit are in it. Empty: nothing fits. Throws what `count`
-// throws.
-std::string text_to_summarise(const ToSummarise& what, std::size_t room, const TokenCounter& count);
+// `count`. If there is more, it has the oldest turns that fit, and the others are for a further summary; of a
+// turn whose question is kept, the oldest steps. If not even the oldest one fits, its long texts are cut in
+// the middle, with a note. Throws what `count` throws.
+SummaryText text_to_summarise(const ToSummarise& what, std::size_t room, const TokenCounter& count);
 
 // The message that is sent in place of what was summarised.
 ChatMessage summary_message(std::string_view summary);

@@ -112,7 +112,7 @@ bool Compactor::plan(Turn turn, SummaryCall& call) {
 }
 
 // False: there is no room for a summary, or for what is to be summarised.
-bool Compactor::write_request(Turn turn, const SummaryCall& call, ChatRequest& request) {
+bool Compactor::write_request(Turn turn, SummaryCall& call, ChatRequest& request) {
   const ContextOptions& limits = turn.spec().context;
   const Options& options = options_of(turn);
   const TokenCounter& count = limits.count_tokens;
@@ -122,12 +122,18 @@ bool Compactor::write_request(Turn turn, const SummaryCall& call, ChatRequest& r
       2 * context::tokens_around_message + context::text_tokens(prompt_of(options), count);
   if (taken >= limits.max_tokens || prompt >= limits.max_tokens) return false;
   const TurnData& data = turn.data();
-  std::string text = context::text_to_summarise(
+  context::SummaryText what = context::text_to_summarise(
       {data.conversation.messages(), data.sent.messages, call.kept, data.sent.summary(), data.sent.cuts},
       limits.max_tokens - prompt, count);
-  if (text.empty()) return false;
+  if (what.text.empty()) return false;
+  // What does not fit into this request is sent until a further summary stands for it, which is made next.
+  for (std::size_t i = what.end; i < call.kept.size(); ++i) {
+    if (call.kept[i] || !data.sent.messages[i]) continue;
+    call.kept[i] = true;
+    call.tokens_left += data.sent.tokens[i];
+  }
   request.messages = {ChatMessage::system(std::string(prompt_of(options))),
-                      ChatMessage::user(std::move(text))};
+                      ChatMessage::user(std::move(what.text))};
   request.stable_messages = 1;  // the text is sent once
   if (!options.model.empty()) request.model = options.model;
   request.max_tokens =
@@ -208,7 +214,7 @@ Next Compactor::take(Turn turn) {
                              used,
                              problem.value_or(ChatError{}),
                              call.tokens_before,
-                             used ? call.tokens_kept + tokens : 0};
+                             used ? call.tokens_kept + call.tokens_left + tokens : 0};
   });
   if (turn.is_over()) return Next::ended;
   if (used)

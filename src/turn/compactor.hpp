@@ -37,7 +37,7 @@ class Compactor {
 
  private:
   bool plan(Turn turn, SummaryCall& call);
-  bool write_request(Turn turn, const SummaryCall& call, ChatRequest& request);
+  bool write_request(Turn turn, SummaryCall& call, ChatRequest& request);
   bool reserve(Turn turn, ChatRequest& request);
   static void note_failure(Turn turn) noexcept;
   void log_unused(Turn turn, std::string_view why) noexcept;

@@ -92,7 +92,8 @@ enum class Summaries : std::uint8_t {
 struct SummaryCall {
   std::vector<bool> kept;         // the messages that are sent beside the summary
   std::size_t tokens_before = 0;  // of the request without the summary
-  std::size_t tokens_kept = 0;    // of the request with it, but for the summary
+  std::size_t tokens_kept = 0;    // of the request with it and all that follow it, but for the summary
+  std::size_t tokens_left = 0;    // of `kept`: what a further summary of the turn will stand for
   std::uint32_t number = 0;       // among the model calls of the turn, from 1; 0: its begin was not emitted
   bool too_long = false;          // it was cut because its text is too long
   ChatError error = {};           // if the call failed

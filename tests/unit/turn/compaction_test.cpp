@@ -123,14 +123,16 @@ TEST_CASE("a later summary includes the earlier one", "[turn][context][compactio
   t.end_summary(whole(), "the first");
   t.answer("re four" + long_text);
   t.say(agent, "five");
-  t.say(agent, "six");
-  t.ask(agent, "seven");
-  CHECK(t.summarises());
+  t.ask(agent, "six");
+  REQUIRE(t.summarises());
   CHECK(t.to_summarise().find("the first") != std::string::npos);
-  CHECK(t.to_summarise().find(R"("text":"three)") == std::string::npos);
-  CHECK(t.to_summarise().find(R"("text":"five)") != std::string::npos);
+  CHECK(t.to_summarise().find(R"("text":"two)") == std::string::npos);
+  CHECK(t.to_summarise().find(R"("text":"three)") != std::string::npos);
   t.end_summary(whole(), "the second");
-  CHECK(t.sent(agent) == "sum:the second, seven");
+  REQUIRE_FALSE(t.summarises());
+  CHECK(t.sent(agent).starts_with("sum:the second, "));
+  CHECK(t.sent(agent).find("three") == std::string::npos);
+  CHECK(t.sent(agent).ends_with(", six"));
   CHECK(t.llm->histories_were_valid());
 }
 
@@ -221,6 +223,83 @@ TEST_CASE("while summaries fail, each request begins as the one before", "[turn]
   REQUIRE(trims.size() == 3);  // each turn tells what it lacks
   CHECK(trims[2].messages == trims[0].messages);
   CHECK(trims[2].tokens_before > trims[2].tokens_after + 500);
+}
+
+TEST_CASE("after many summaries that failed, several in a row lose no message",
+          "[turn][context][compaction][failure]") {
+  Compacting t;
+  const Agent agent = t.with_history();
+  std::vector<std::string> names{"one", "two", "three"};
+  for (const char* name : {"four", "five", "six", "seven", "eight", "nine"}) {
+    names.emplace_back(name);
+    t.ask(agent, name + long_text);
+    REQUIRE(t.summarises());
+    t.end_summary(ChatOutcome::failed({Errc::network_error, "no network"}), "half");
+    REQUIRE_FALSE(t.summarises());
+    t.answer("re " + std::string(name) + long_text);
+  }
+  t.ask(agent, "ten");
+  std::vector<std::string> requests;
+  while (t.summarises()) {
+    const std::string number = std::to_string(requests.size());
+    CHECK(t.to_summarise().size() <= 1000);
+    const std::string earlier = requests.empty() ? "" : "far:\\nsum " + std::to_string(requests.size() - 1);
+    CHECK((t.to_summarise().find("earlier_summary") != std::string::npos) == !requests.empty());
+    CHECK(t.to_summarise().find(earlier) != std::string::npos);
+    requests.push_back(t.to_summarise());
+    REQUIRE(requests.size() < 10);
+    t.end_summary(whole(), "sum " + number);
+  }
+  CHECK(requests.size() > 2);
+  const std::string last = std::to_string(requests.size() - 1);
+  const std::string sent = t.sent(agent);
+  CHECK(sent.starts_with("sum:sum " + last + ", "));
+  CHECK(sent.ends_with("re nine, ten"));
+  std::string all = sent;
+  for (const std::string& request : requests) all += request;
+  for (const std::string& name : names)
+    for (const std::string& text : {name, "re " + name}) {
+      CAPTURE(text);
+      const bool is_sent = (", " + sent + ",").find(", " + text + ",") != std::string::npos;
+      std::size_t summarised = 0;
+      for (const std::string& request : requests)
+        summarised += request.find("\"text\":\"" + text + "x") != std::string::npos ? 1U : 0U;
+      CHECK(summarised == (is_sent ? 0U : 1U));
+    }
+  t.answer("done");
+  CHECK(t.result->outcome == TurnOutcome::completed);
+  CHECK(t.llm->histories_were_valid());
+}
+
+TEST_CASE("what the first of several summaries stands for stays summarised when the second one fails",
+          "[turn][context][compaction][failure]") {
+  Compacting t;
+  const Agent agent = t.with_history();
+  for (const char* name : {"four", "five", "six", "seven"}) {
+    t.ask(agent, name + long_text);
+    t.end_summary(ChatOutcome::failed({Errc::network_error, "no network"}), "half");
+    t.answer("re " + std::string(name) + long_text);
+  }
+  t.ask(agent, "eight");
+  std::vector<CompactionChanged> changes;
+  const auto events = agent.on<CompactionChanged>([&](const auto& change) { changes.push_back(change); });
+  CHECK(t.to_summarise().find(R"("text":"one)") != std::string::npos);
+  t.end_summary(whole(), "first");
+  REQUIRE(t.summarises());
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].used);
+  CHECK(changes[0].tokens_after > 1000);  // with what the second one is for
+  t.end_summary(ChatOutcome::failed({Errc::network_error, "no network"}), "half");
+  CHECK_FALSE(t.summarises());
+  CHECK(t.sent(agent).starts_with("sum:first, "));
+  CHECK(t.sent(agent).ends_with(", eight"));
+  t.answer("re eight");
+  t.ask(agent, "nine");
+  REQUIRE(t.summarises());
+  CHECK(t.to_summarise().find(R"({"earlier_summary":"Summary of the conversation so far:\nfirst"})") !=
+        std::string::npos);
+  CHECK(t.to_summarise().find(R"("text":"one)") == std::string::npos);
+  CHECK(t.llm->histories_were_valid());
 }
 
 TEST_CASE("messages that no budget let summarise are summarised when one does",
@@ -334,11 +413,11 @@ TEST_CASE("a rewind brings back the summary that was used before", "[turn][conte
   REQUIRE(t.sent(agent).starts_with("sum:The second., five, "));
   SECTION("the second covers the last question that is left") {
     CHECK(rewind(agent, 5));
-    CHECK(t.sent(agent) == "sum:The first., four, re four");
+    CHECK(t.sent(agent) == "sum:The first., three, re three, four, re four");
   }
   SECTION("the first covers the last question that is left") {
-    CHECK(rewind(agent, 4));
-    CHECK(t.sent(agent) == "one, re one, two, re two, three, re three");
+    CHECK(rewind(agent, 3));
+    CHECK(t.sent(agent) == "one, re one, two, re two");
   }
   SECTION("both cover turns that were taken back") {
     CHECK(rewind(agent, 2));
@@ -523,9 +602,9 @@ TEST_CASE("pinned turns and the last step are not summarised, finished steps are
     REQUIRE(step < 9);
     t.call({add_call("c" + std::to_string(step), step, 0)}, "step" + std::to_string(step) + long_text);
   }
-  CHECK(t.to_summarise().find(R"("text":"step3)") != std::string::npos);
-  CHECK(t.to_summarise().find(R"("calls":[{"id":"c3","tool":"add","arguments")") != std::string::npos);
-  CHECK(t.to_summarise().find(R"({"role":"tool","text":"3","result_of":"c3"})") != std::string::npos);
+  CHECK(t.to_summarise().find(R"("text":"step1)") != std::string::npos);
+  CHECK(t.to_summarise().find(R"("calls":[{"id":"c1","tool":"add","arguments")") != std::string::npos);
+  CHECK(t.to_summarise().find(R"({"role":"tool","text":"1","result_of":"c1"})") != std::string::npos);
   CHECK(t.to_summarise().find("remember") == std::string::npos);
   CHECK(t.to_summarise().find(R"("text":"go)") == std::string::npos);
   t.end_summary(whole());
@@ -540,7 +619,7 @@ TEST_CASE("pinned turns and the last step are not summarised, finished steps are
   CHECK(agent.conversation().value().size() > agent.context().value().size());
 }
 
-TEST_CASE("of more than a request may have, the newest messages that fit are summarised",
+TEST_CASE("more than a request may have is summarised in several, the oldest messages first",
           "[turn][context][compaction][G15]") {
   Compacting t;
   AgentSpec spec;
@@ -552,12 +631,23 @@ TEST_CASE("of more than a request may have, the newest messages that fit are sum
   }
   const Agent agent = t.agent(std::move(spec));
   t.ask(agent, "four");
-  CHECK(t.summarises());
-  CHECK(t.request().messages[0].content.size() + t.to_summarise().size() < 1000);
-  CHECK(t.to_summarise().find("q1.") == std::string::npos);
-  CHECK(t.to_summarise().find("yyy") == std::string::npos);
-  CHECK(t.to_summarise().find("q10.") != std::string::npos);
-  t.end_summary(whole());
+  std::vector<std::string> requests;
+  while (t.summarises()) {
+    CHECK(t.request().messages[0].content.size() + t.to_summarise().size() < 1000);
+    requests.push_back(t.to_summarise());
+    REQUIRE(requests.size() < 20);
+    t.end_summary(whole());
+  }
+  REQUIRE(requests.size() > 2);
+  CHECK(requests[0].find("q1.") != std::string::npos);
+  const auto counts = [&](const std::string& text) {
+    std::size_t found = 0;
+    for (const std::string& request : requests) found += request.find(text) != std::string::npos ? 1U : 0U;
+    return found;
+  };
+  for (int i = 1; i <= 10; ++i) CHECK(counts("\"q" + std::to_string(i) + ".x") == 1);
+  CHECK(counts("yyy") == 1);
+  CHECK(counts("bytes left out of the middle") == 1);
   CHECK(t.sent(agent).starts_with("sum:It was long., q12."));
 }
 
@@ -628,7 +718,7 @@ TEST_CASE("no summary is made beyond its own budget or that of the agent",
     t.say(agent, "six");
     t.ask(agent, "seven");
     CHECK_FALSE(t.summarises());
-    CHECK(t.sent(agent) == "sum:It was long., seven");
+    CHECK(t.sent(agent) == "sum:It was long., six, re six, seven");
   }
   SECTION("its own, which covers only a part of a summary") {
     Compacting t;
