@@ -42,6 +42,7 @@ Result<void> OwnedStore::begin_epoch(StoreSync sync) {
     StoreBatch batch;
     batch.put(key, to_json(*tree));
     batch.set_epoch(epoch_, true);
+    batch.use_reserve(true);  // it replaces a record
     begun = commit_to(*store_, batch, sync);
     if (begun || begun.error().code != Errc::store_fenced || step == longest_step) return begun;
   }

@@ -139,6 +139,7 @@ struct SqliteStore::Impl {
   Result<void> begin_epoch(const StoreBatch& batch);
   Result<void> apply(const StoreBatch& batch, const Changes& changes);
   Result<void> commit_once(const StoreBatch& batch, const Changes& changes);
+  bool empty_log() noexcept;
   Result<void> commit_changes(const StoreBatch& batch, const Changes& changes);
   Result<void> commit_batch(const StoreBatch& batch, StoreSync wanted);
   Error failure();
@@ -282,14 +283,30 @@ Result<void> SqliteStore::Impl::commit_once(const StoreBatch& batch, const Chang
   return done;
 }
 
-// A batch that uses the reserve gets it when there is no other space.
+// Gives the disk the space of the log, which may be as large as the records that it has. They go into the
+// database first, which may need the reserve for a moment. False: it could not be done.
+bool SqliteStore::Impl::empty_log() noexcept {
+  const bool was_held = reserve.is_held();
+  reserve.release();
+  const bool done = database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  if (was_held) reserve.hold();
+  return done && was_held == reserve.is_held();
+}
+
+// A batch that uses the reserve gets it when there is no other space. At last the log is emptied: after a crash
+// SQLite would go on behind what it finds there.
 Result<void> SqliteStore::Impl::commit_changes(const StoreBatch& batch, const Changes& changes) {
   if (!set_limit(batch.uses_reserve())) return failure();
+  const auto is_full = [](const Result<void>& done) {
+    return !done && done.error().code == Errc::store_full;
+  };
   Result<void> done = commit_once(batch, changes);
-  const bool is_full = !done && done.error().code == Errc::store_full;
-  if (!is_full || !batch.uses_reserve() || !reserve.is_held()) return done;
-  reserve.release();
-  return commit_once(batch, changes);
+  if (is_full(done) && batch.uses_reserve() && reserve.is_held()) {
+    reserve.release();
+    done = commit_once(batch, changes);
+  }
+  if (is_full(done) && empty_log()) done = commit_once(batch, changes);
+  return done;
 }
 
 // What is written into a removed file is lost, and SQLite does not notice: the files are looked at before,
