@@ -89,11 +89,13 @@ inline Message text_message(std::string text) {
 
 /// Why a message that was accepted never began a turn.
 enum class DropReason : unsigned char {
-  none,              ///< it was not dropped
-  stopped,           ///< the agent, or an ancestor, was stopped
-  deleted,           ///< the agent was deleted
-  queue_cleared,     ///< Agent::clear_queue(), or an abort with AbortOptions::clear_queue
-  interrupted,       ///< an interrupt of this message, or one with QueueAction::drop
+  none,           ///< it was not dropped
+  stopped,        ///< the agent, or an ancestor, was stopped
+  deleted,        ///< the agent was deleted
+  queue_cleared,  ///< Agent::clear_queue(), or an abort with AbortOptions::clear_queue
+  /// an interrupt of this message, or one with QueueAction::drop; at a restart: its turn was begun
+  /// RestoreOptions::max_attempts times
+  interrupted,
   removed,           ///< Agent::remove_queued()
   deadline_exceeded  ///< SendOptions::deadline passed while the message waited
 };

@@ -79,6 +79,12 @@ struct RestoreOptions {
   /// process, such as a tool that crashes, would do so again in each run. The count is in the store before
   /// the turn goes on. After that the turn is interrupted, which is logged (AgentRestored::attempt). A turn
   /// that waits only for people goes on without being counted. 1: none goes on.
+  ///
+  /// A message that a restart has brought back may have begun a turn that the store has not heard of. So the
+  /// turn of such a message, also one of a MessageHandler, begins when the store has that it does, which
+  /// counts as well: while the store fails, it waits. After that many such begins the message is dropped
+  /// (DropReason::interrupted). Only a begin in the run that has accepted the message is not counted, if that
+  /// run ends before its next commit.
   std::uint32_t max_attempts = 3;
   /// The code that the specs of the agents name. Also for agents that are created later.
   CodeRegistry code = {};

@@ -49,7 +49,9 @@ struct AgentRestored {
   bool held_by_restart = false;
   RestoredTurn fate = RestoredTurn::none;  ///< what became of the turn that was in progress
   std::uint64_t turn = 0;                  ///< the number of that turn; 0: none was in progress
-  MessageId message = {};                  ///< the message with which that turn began
+  /// The message with which that turn began; of a turn that the store knows only by its message, which is
+  /// dropped (RestoreOptions::max_attempts), `turn` is 0.
+  MessageId message = {};
   /// How often that turn was begun, this run included if it goes on: 2 after the first restart. A turn that
   /// was begun RestoreOptions::max_attempts times is interrupted. 0: none was in progress.
   std::uint32_t attempt = 0;

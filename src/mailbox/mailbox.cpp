@@ -211,6 +211,13 @@ std::uint32_t take(core::Node& node, MessagePool& pool) noexcept {
   }
 }
 
+std::uint32_t front(core::Node& node, MessagePool& pool) noexcept {
+  collect(node, pool);
+  std::uint32_t number = node.backlog;
+  while (number && !pool[number].belongs_to(node.id())) number = next_of(pool, number);
+  return number;
+}
+
 std::uint32_t take_delegated(core::Node& node, MessagePool& pool) noexcept {
   collect(node, pool);
   std::uint32_t before = 0;

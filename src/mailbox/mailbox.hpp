@@ -87,7 +87,9 @@ std::size_t length(const core::Node& node, std::uint32_t generation) noexcept;
 // The cell of the next message, or 0: the oldest urgent one, or else the oldest. The caller releases the cell
 // and gives it back to the pool. @loop_thread
 std::uint32_t take(core::Node& node, MessagePool& pool) noexcept;
-// The same for the messages that are delegated (Cell::is_delegated). @loop_thread
+// The cell that take() would return, which stays in the mailbox. @loop_thread
+std::uint32_t front(core::Node& node, MessagePool& pool) noexcept;
+// As take(), of the messages that are delegated (Cell::is_delegated). @loop_thread
 std::uint32_t take_delegated(core::Node& node, MessagePool& pool) noexcept;
 // True if one of the messages is. @loop_thread
 bool has_delegated(core::Node& node, MessagePool& pool) noexcept;

@@ -27,6 +27,7 @@ void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
   if (agent.unusable && !is_as_restored(node, *agent.unusable)) agent.forget_unusable();
   write_spec(changes, node, agent);
   write_conversation(changes, node, agent);
+  acknowledge_begins(batch, node, agent);
   std::vector<StoredMail> before;
   if (agent.mail_changed || agent.all_changed) {
     before = agent.mail;
@@ -68,6 +69,13 @@ void AgentWriter::write_conversation(StoreBatch& changes, core::Node& node, Stor
   else if (agent.has_context)
     changes.erase(key_of(Kind::context, agent.key));
   agent.has_context = has_context;
+}
+
+// First, so that a count is not written without it.
+void AgentWriter::acknowledge_begins(Batch& batch, const core::Node& node, const StoredAgent& agent) {
+  const bool any = std::any_of(agent.mail.begin(), agent.mail.end(),
+                               [](const StoredMail& mail) { return mail.begin == StoredMail::Begin::noted; });
+  if (any) batch.acknowledgements.add({Acknowledgement::What::intents, node.id(), {}, {}});
 }
 
 // The message of a turn in progress was taken before it was ever stored.

@@ -28,9 +28,9 @@ struct Batch {
 // with StoredAgent::all_changed.
 class AgentWriter {
  public:
-  AgentWriter(const core::AgentTable& table, StoredAgents& agents, mailbox::MessagePool& pool,
-              mailbox::SteerBox& steers, turn::Turns& turns, const loop::Engine& engine)
-      : table_(table), agents_(agents), turns_(turns), engine_(engine), mail_(pool, steers, engine) {}
+  AgentWriter(const core::AgentTable& table, StoredAgents& agents, const MailWriter& mail, turn::Turns& turns,
+              const loop::Engine& engine)
+      : table_(table), agents_(agents), turns_(turns), engine_(engine), mail_(mail) {}
 
   void write(Batch& batch, core::Node& node, StoredAgent& agent);
   void write_conversation(StoreBatch& changes, core::Node& node, StoredAgent& agent);
@@ -45,6 +45,7 @@ class AgentWriter {
 
  private:
   void write_spec(StoreBatch& changes, const core::Node& node, StoredAgent& agent);
+  static void acknowledge_begins(Batch& batch, const core::Node& node, const StoredAgent& agent);
   void acknowledge_turn(Batch& batch, const core::Node& node, StoredAgent& agent,
                         const std::vector<StoredMail>& stored);
   void write_grants(StoreBatch& changes, const core::Node& node, StoredAgent& agent) const;

@@ -41,6 +41,7 @@ std::string to_json(const MailRecord& record) {
   text.put("urgent", message.priority == MessagePriority::urgent);
   if (!message.parts.empty()) text.add_json("parts", RecordText::array(message.parts, part_json));
   if (record.deadline) add_deadline<milliseconds>(text, *record.deadline);
+  text.put("begun", record.begun);
   return text.take();
 }
 
@@ -58,6 +59,7 @@ MailRecord read_mail(std::string_view text) {
   record.message.priority = urgent ? MessagePriority::urgent : MessagePriority::normal;
   get_each(object, "parts", [&](const json& part) { record.message.parts.push_back(read_part(part)); });
   record.deadline = read_deadline<milliseconds>(object);
+  get(object, "begun", record.begun);
   return record;
 }
 

@@ -6,6 +6,7 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,8 @@ struct MailRecord {
   MessageId id;
   Message message;
   std::optional<loop::WallDeadline> deadline;
-  bool simulated = false;  // see Agent::simulate()
+  bool simulated = false;   // see Agent::simulate()
+  std::uint32_t begun = 0;  // StoredMail::begun
 };
 
 std::string to_json(const MailRecord& record);

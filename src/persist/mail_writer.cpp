@@ -18,14 +18,18 @@ void MailWriter::note(MessageId id) noexcept {
 }
 
 // The cells of what is stored, in the order of taking. A steered message that would begin the next turn comes
-// first. A message of a tool call is left out: after a restart there is no call that waits for its answer.
+// first. A message of a tool call is left out: after a restart there is no call that waits for its answer. So
+// is one that a verb has dropped, which the loop has still to take out of the mailbox.
 std::vector<std::uint32_t> MailWriter::waiting(core::Node& node) const {
   std::vector<std::uint32_t> cells;
-  if (!steers_.empty())
+  if (!steers_.empty() && !cleared_.covers(node.id(), mailbox::position(node)))
     for (const mailbox::SteerEntry& entry : steers_.waiting(node.id()))
       if (!entry.give_back) cells.push_back(entry.cell);
   mailbox::for_each(node, pool_, [&](std::uint32_t cell) {
-    if (!pool_[cell].is_delegated()) cells.push_back(cell);
+    const mailbox::Cell& waiting = pool_[cell];
+    if (!waiting.is_delegated() && !mailbox::MessagePool::is_withdrawn(waiting) &&
+        !cleared_.covers(node.id(), waiting.position))
+      cells.push_back(cell);
   });
   return cells;
 }
@@ -41,36 +45,43 @@ std::vector<MessageId> MailWriter::write(StoreBatch& batch, core::Node& node, st
     (waits ? kept : gone).push_back(mail);
     if (waits) ++same;
   }
-  const auto was_stored = [&](std::uint32_t cell) {
-    const MessageId id = pool_.id_of(cell);
-    return std::any_of(gone.begin(), gone.end(), [id](const StoredMail& mail) { return mail.id == id; });
+  const auto find = [](std::vector<StoredMail>& all, MessageId id) {
+    const auto found = std::find_if(all.begin(), all.end(), [id](const auto& mail) { return mail.id == id; });
+    return found == all.end() ? nullptr : &*found;
   };
   std::vector<MessageId> added;
   for (std::size_t i = same; i < cells.size(); ++i)
-    if (!was_stored(cells[i])) added.push_back(pool_.id_of(cells[i]));
+    if (const MessageId id = pool_.id_of(cells[i]); !find(gone, id)) added.push_back(id);
   if (rewrites || added.size() != cells.size() - same) {  // the order has changed
     if (!stored.empty()) batch.erase(key_of(Kind::mail, key), last_of(Kind::mail, key));
     kept.clear();
     same = 0;
   } else {
     for (const StoredMail& mail : gone) batch.erase(key_of(Kind::mail, key, mail.number));
+    for (std::size_t i = 0; i < same; ++i)
+      if (kept[i].begin == StoredMail::Begin::noted) put(batch, key, cells[i], kept[i]);
   }
   kept.reserve(cells.size());
   for (std::size_t i = same; i < cells.size(); ++i) {
-    const std::uint64_t number = kept.empty() ? 0 : kept.back().number + 1;
-    put(batch, key, cells[i], number);
-    kept.push_back({pool_.id_of(cells[i]), number});
+    const MessageId id = pool_.id_of(cells[i]);
+    const StoredMail* const before = find(stored, id);
+    StoredMail mail = before ? *before : StoredMail{id};
+    mail.number = kept.empty() ? 0 : kept.back().number + 1;
+    put(batch, key, cells[i], mail);
+    kept.push_back(mail);
   }
+  for (StoredMail& mail : kept)
+    if (mail.begin == StoredMail::Begin::noted) mail.begin = StoredMail::Begin::written;
   for (const MessageId id : added) note(id);
   stored = std::move(kept);
   return added;
 }
 
-void MailWriter::put(StoreBatch& batch, std::uint64_t key, std::uint32_t cell, std::uint64_t number) const {
-  MailRecord record{pool_.id_of(cell), pool_[cell].copy(), std::nullopt, pool_[cell].is_simulated()};
+void MailWriter::put(StoreBatch& batch, std::uint64_t key, std::uint32_t cell, const StoredMail& mail) const {
+  MailRecord record{mail.id, pool_[cell].copy(), std::nullopt, pool_[cell].is_simulated(), mail.begun};
   if (const auto deadline = pool_[cell].deadline(); deadline && *deadline != no_limit)
     record.deadline = loop::wall_deadline(*deadline, engine_.clock());
-  batch.put(key_of(Kind::mail, key, number), to_json(record));
+  batch.put(key_of(Kind::mail, key, mail.number), to_json(record));
 }
 
 }  // namespace agentcore::detail::persist

@@ -3,6 +3,7 @@
 
 #include "core/node.hpp"
 #include "loop/engine.hpp"
+#include "mailbox/cleared_messages.hpp"
 #include "mailbox/message_pool.hpp"
 #include "mailbox/steer_box.hpp"
 
@@ -16,15 +17,23 @@ namespace agentcore::detail::persist {
 
 // A message that a store has, and the number of its record.
 struct StoredMail {
+  enum class Begin : std::uint8_t { none, noted, written, stored };
+
   MessageId id;
   std::uint64_t number = 0;
+  // How often its turn was begun in runs that have ended before the store had that turn; the one of this run
+  // included, if `begin` says so.
+  std::uint32_t begun = 0;
+  bool counts = false;  // a restart has brought it back: its turn begins when the store has the count
+  Begin begin = Begin::none;
 };
 
 // All @loop_thread.
 class MailWriter {
  public:
-  MailWriter(mailbox::MessagePool& pool, mailbox::SteerBox& steers, const loop::Engine& engine)
-      : pool_(pool), steers_(steers), engine_(engine) {}
+  MailWriter(mailbox::MessagePool& pool, mailbox::SteerBox& steers, const mailbox::ClearedMessages& cleared,
+             const loop::Engine& engine)
+      : pool_(pool), steers_(steers), cleared_(cleared), engine_(engine) {}
 
   // Writes what has changed in the mailbox of `node`, whose agent has this key; `stored` becomes what waits
   // now. `rewrites`: stored messages may have changed, too. Returns the messages that were not stored before.
@@ -36,10 +45,11 @@ class MailWriter {
 
  private:
   std::vector<std::uint32_t> waiting(core::Node& node) const;
-  void put(StoreBatch& batch, std::uint64_t key, std::uint32_t cell, std::uint64_t number) const;
+  void put(StoreBatch& batch, std::uint64_t key, std::uint32_t cell, const StoredMail& mail) const;
 
   mailbox::MessagePool& pool_;
   mailbox::SteerBox& steers_;
+  const mailbox::ClearedMessages& cleared_;
   const loop::Engine& engine_;
   std::uint64_t sequence_ = 0;
 };

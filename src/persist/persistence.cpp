@@ -1,6 +1,7 @@
 #include "persist/persistence.hpp"
 
 #include "loop/time.hpp"
+#include "mailbox/mailbox.hpp"
 #include "persist/conversation_reader.hpp"
 #include "persist/merged_batches.hpp"
 #include "persist/urgent_changes.hpp"
@@ -58,8 +59,8 @@ Persistence::Persistence(Tree tree, std::shared_ptr<OwnedStore> store, RestoreOp
     : tree_(std::move(tree)),
       store_(std::move(store)),
       options_(std::move(options)),
-      recorder_(tree_.table, {tree_.pool, tree_.steers, tree_.mail_notes}, tree_.turns, tree_.engine,
-                options_.durability),
+      recorder_(tree_.table, {tree_.pool, tree_.steers, tree_.cleared, tree_.mail_notes}, tree_.turns,
+                tree_.engine, options_.durability),
       waits_for_store_(tree_.engine),
       delayed_reads_(tree_.engine) {
 }
@@ -234,8 +235,9 @@ void Persistence::on_committed() noexcept {
   else
     on_stored();
   readers_first_ = readers_first_ || !readers_.empty();
-  for (const core::NodeId agent : std::exchange(readers_, {}))
-    if (!closing_ && !tree_.hub.closed()) tree_.schedule(agent);
+  for (auto* const waiting : {&readers_, &beginners_})
+    for (const core::NodeId agent : std::exchange(*waiting, {}))
+      if (!closing_ && !tree_.hub.closed()) tree_.schedule(agent);
 }
 
 void Persistence::on_stored() {
@@ -383,6 +385,15 @@ Result<void> Persistence::load(core::Node& node) {
                                           tree_.table.names().name_of(node, node.id()) +
                                           "' in the store cannot be read: " + display(error.what())};
   }
+}
+
+bool Persistence::may_begin_next(core::Node& node) {
+  const core::NodeId id = node.id();
+  if (detached_ || !recorder_.counts_mail(id)) return true;
+  const std::uint32_t number = mailbox::front(node, tree_.pool);
+  if (number == 0 || recorder_.may_begin(id, tree_.pool.id_of(number))) return true;
+  beginners_.insert(id);
+  return false;
 }
 
 bool Persistence::load_for_turn(core::Node& node) {

@@ -35,6 +35,7 @@ class Persistence final : public loop::Source {
     core::AgentTable& table;
     mailbox::MessagePool& pool;
     mailbox::SteerBox& steers;
+    const mailbox::ClearedMessages& cleared;
     MailNotes& mail_notes;
     events::EventHub& hub;
     loop::Engine& engine;
@@ -74,9 +75,19 @@ class Persistence final : public loop::Source {
   // The agent is being stopped, because its conversation is damaged; or the conversation is read later, and
   // the agent is scheduled then. Throws std::bad_alloc.
   bool load_for_turn(core::Node& node);
-  // True if its conversation is read later: it could not be read, or a commit runs.
+  // True if the next message of the agent may begin its turn. False: a restart has brought it back, and the
+  // store does not have yet how often its turn was begun; the agent is scheduled when it has. Throws
+  // std::bad_alloc.
+  bool may_begin_next(core::Node& node);
+  // Recorder::begun().
+  std::uint32_t begun(core::NodeId agent, MessageId message) const noexcept {
+    return detached_ ? 1 : recorder_.begun(agent, message);
+  }
+  // True if its conversation is read later (it could not be read, or a commit runs), or its next message
+  // waits for a commit.
   bool is_delayed(core::NodeId agent) const noexcept {
-    return delayed_reads_.contains(agent) || (!readers_.empty() && readers_.contains(agent));
+    return delayed_reads_.contains(agent) || (!readers_.empty() && readers_.contains(agent)) ||
+           (!beginners_.empty() && beginners_.contains(agent));
   }
   // OwnedStore::read(), between two commits.
   Result<void> read(const RecordKey& first, const RecordKey& last, const VisitRecord& visit);
@@ -115,9 +126,10 @@ class Persistence final : public loop::Source {
   Timer retry_;
   bool waits_ = false;  // for it
   DelayedReads delayed_reads_;
-  std::unordered_set<core::NodeId> readers_;  // agents that wait for the end of the commit, to read
-  bool readers_first_ = false;                // they read before the next commit begins
-  bool detached_ = false;                     // AfterStoreFailure::go_on, or the tree is closed
+  std::unordered_set<core::NodeId> readers_;    // agents that wait for the end of the commit, to read
+  std::unordered_set<core::NodeId> beginners_;  // agents that wait for it, to begin a turn
+  bool readers_first_ = false;                  // they read before the next commit begins
+  bool detached_ = false;                       // AfterStoreFailure::go_on, or the tree is closed
   bool closing_ = false;
 };
 

@@ -57,7 +57,7 @@ Recorder::Recorder(core::AgentTable& table, const Mail& mail, turn::Turns& turns
       at_once_(kinds_of(durability)),
       mail_at_once_(durability == Durability::each_message),
       mail_notes_(mail.notes),
-      writer_(table, agents_, mail.pool, mail.steers, turns, engine) {
+      writer_(table, agents_, MailWriter(mail.pool, mail.steers, mail.cleared, engine), turns, engine) {
 }
 
 void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
@@ -133,6 +133,33 @@ bool Recorder::may_begin(const core::Node& node, const std::string& call_id) noe
   return false;
 }
 
+bool Recorder::counts_mail(core::NodeId id) const noexcept {
+  const StoredAgent* const agent = agents_.find(id);
+  return agent && agent->counts_mail;
+}
+
+bool Recorder::may_begin(core::NodeId id, MessageId message) noexcept {
+  StoredAgent* const agent = agents_.find(id);
+  if (!agent) return true;
+  const auto found = std::find_if(agent->mail.begin(), agent->mail.end(),
+                                  [&](const StoredMail& mail) { return mail.id == message; });
+  if (found == agent->mail.end() || !found->counts || found->begin == StoredMail::Begin::stored) return true;
+  if (found->begin != StoredMail::Begin::none) return false;
+  ++found->begun;
+  found->begin = StoredMail::Begin::noted;
+  agent->mail_changed = due_ = true;
+  agents_.note(id, *agent);
+  return false;
+}
+
+std::uint32_t Recorder::begun(core::NodeId id, MessageId message) const noexcept {
+  const StoredAgent* const agent = agents_.find(id);
+  if (!agent || !agent->counts_mail) return 1;
+  const auto found = std::find_if(agent->mail.begin(), agent->mail.end(),
+                                  [&](const StoredMail& mail) { return mail.id == message; });
+  return found == agent->mail.end() ? 1 : std::max(found->begun, 1U);
+}
+
 void Recorder::note_change(core::NodeId id) noexcept {
   if (StoredAgent* const agent = agents_.find(id)) agents_.note(id, *agent);
   due_ = true;
@@ -140,6 +167,11 @@ void Recorder::note_change(core::NodeId id) noexcept {
 
 void Recorder::note_edited_mail(const core::Node& node) noexcept {
   if (StoredAgent* const agent = agents_.find(node.id())) agent->mail_changed = agent->mail_edited = true;
+  note_change(node.id());
+}
+
+void Recorder::note_mail(const core::Node& node) noexcept {
+  if (StoredAgent* const agent = agents_.find(node.id())) agent->mail_changed = true;
   note_change(node.id());
 }
 
@@ -278,6 +310,8 @@ void Recorder::adopt(const AgentRecord& record, std::uint64_t key, const SharedA
   agent.spec = spec.get();
   agent.spec_number = record.spec;
   agent.mail = std::move(mail);
+  agent.counts_mail =
+      std::any_of(agent.mail.begin(), agent.mail.end(), [](const StoredMail& one) { return one.counts; });
   agent.history = record.history;
   agent.has_context = record.has_context;
   agent.has_grants = record.has_grants;

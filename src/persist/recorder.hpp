@@ -25,6 +25,7 @@ class Recorder final : public events::ChangeListener {
   struct Mail {
     mailbox::MessagePool& pool;
     mailbox::SteerBox& steers;
+    const mailbox::ClearedMessages& cleared;
     MailNotes& notes;
   };
   Recorder(core::AgentTable& table, const Mail& mail, turn::Turns& turns, const loop::Engine& engine,
@@ -36,10 +37,19 @@ class Recorder final : public events::ChangeListener {
   void on_grants_changed(core::NodeId agent) noexcept override;
   bool may_begin(const core::Node& node, const std::string& call_id) noexcept override;
 
+  // A restart has brought back messages of the agent that are counted when their turns begin.
+  bool counts_mail(core::NodeId agent) const noexcept;
+  // The turn of that message is about to begin. True: it may. False: it may when the next batch is in the
+  // store, which has the count.
+  bool may_begin(core::NodeId agent, MessageId message) noexcept;
+  // How often the turn of that message was begun, this time included; at least 1.
+  std::uint32_t begun(core::NodeId agent, MessageId message) const noexcept;
+
   // A function of the host has changed the agent, or its messages that wait; or the agent was removed from
   // the table.
   void note_change(core::NodeId agent) noexcept;
   void note_edited_mail(const core::Node& node) noexcept;
+  void note_mail(const core::Node& node) noexcept;
   // The stop or delete of that agent has begun; 0: that of the tree. `name`: its id. Throws std::bad_alloc.
   void note_stop(core::NodeId agent, std::string name, bool deletes);
   // stop_all(), pause_all() and their ends; or a client waits until all that was noted is stored.

@@ -26,6 +26,8 @@ void StoredAgents::set_stored(core::NodeId id) noexcept {
   if (!agent) return;
   for (Intent& intent : agent->intents)
     if (intent.state == Intent::State::written) intent.state = Intent::State::stored;
+  for (StoredMail& mail : agent->mail)
+    if (mail.begin == StoredMail::Begin::written) mail.begin = StoredMail::Begin::stored;
 }
 
 void StoredAgents::note(core::NodeId id, StoredAgent& agent) noexcept {

@@ -48,6 +48,7 @@ struct StoredAgent {
   std::uint64_t spec_number = 0;
   std::vector<Piece> history;
   std::vector<StoredMail> mail;
+  bool counts_mail = false;             // StoredMail::counts of some of it
   std::uint64_t acknowledged_turn = 0;  // the last one whose message was acknowledged
   std::vector<Intent> intents;
   bool lost_intent = false;  // there was no memory for one, or to go on: its turn asks again after a commit
@@ -95,7 +96,7 @@ class StoredAgents {
     for (const auto& [id, agent] : agents_)
       if (!agent.intents.empty() || agent.lost_intent) visit(id);
   }
-  // The intents of the agent that were written are in the store.
+  // The intents of the agent that were written, and the begins of its messages, are in the store.
   void set_stored(core::NodeId id) noexcept;
 
   // The agent has changed. Without memory, all have: see lost_any().

@@ -185,7 +185,7 @@ void StoredForest::add_mail(const RecordKey& key, std::string_view body) {
   MailRecord mail = read_mail(body);
   if (!is_valid(mail.id)) refuse_stored("mail", key.owner, "has an invalid message id");
   if (key.number > RecordKey::max / 2) refuse_stored("mail", key.owner, "has a number that is out of range");
-  agent.mail_records.push_back({mail.id, key.number});
+  agent.mail_records.push_back({mail.id, key.number, mail.begun});
   agent.mail.push_back(std::move(mail));
 }
 

@@ -110,6 +110,7 @@ std::string to_json(const StoredTurn& turn) {
   text.add("message", turn.message.value);
   text.put("asked", turn.asked);
   text.put("delegated", turn.delegated);
+  text.put("over", turn.over);
   text.put("has_words", turn.has_words);
   if (turn.deadline) {
     add_deadline<std::chrono::nanoseconds>(text, *turn.deadline);
@@ -133,6 +134,7 @@ StoredTurn read_turn(const json& object) {
   need(object, "message", turn.message.value);
   get(object, "asked", turn.asked);
   get(object, "delegated", turn.delegated);
+  get(object, "over", turn.over);
   get(object, "has_words", turn.has_words);
   turn.deadline = read_deadline<std::chrono::nanoseconds>(object);
   get(object, "deadline_of_message", turn.deadline_of_message);

@@ -72,6 +72,9 @@ void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {
       restored.turn = record.turn->number;
       restored.message = record.turn->message;
       restored.attempt = record.turn->attempt;
+    } else if (!agent.given_up.empty()) {
+      restored.message = agent.given_up.front().id;
+      restored.attempt = agent.given_up.front().begun;
     }
     restored.interrupted_calls = agent.interrupted_calls;
     restored.unbound = agent.spec->unbound;
@@ -85,11 +88,16 @@ void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {
                             QuestionOutcome::cancelled};
     });
   }
-  if (!agent.is_stopped()) return;
-  for (const persist::MailRecord& mail : agent.mail) {
+  drop(agent, agent.given_up, DropReason::interrupted);
+  if (agent.is_stopped()) drop(agent, agent.mail, DropReason::stopped);
+}
+
+void RestoreReporter::drop(const StoredAgentOfTree& agent, const std::vector<persist::MailRecord>& messages,
+                           DropReason reason) {
+  for (const persist::MailRecord& mail : messages) {
     if (is_gone(agent)) return;
-    hub_.emit_for(record.node, [&](Agent handle) {
-      return MessageDropped{std::move(handle), mail.id, mail.message, DropReason::stopped, mail.simulated};
+    hub_.emit_for(agent.record.node, [&](Agent handle) {
+      return MessageDropped{std::move(handle), mail.id, mail.message, reason, mail.simulated};
     });
   }
 }

@@ -10,6 +10,7 @@
 #include <agentcore/restore.hpp>
 
 #include <string>
+#include <vector>
 
 namespace agentcore::detail::tree {
 
@@ -29,6 +30,8 @@ class RestoreReporter {
   void emit(core::Node& node, const StoredAgentOfTree& agent);
   void ask_again(const StoredTree& stored);
   void ask_again(core::Node& node, const StoredAgentOfTree& agent) noexcept;
+  void drop(const StoredAgentOfTree& agent, const std::vector<persist::MailRecord>& messages,
+            DropReason reason);
   bool is_gone(const StoredAgentOfTree& agent) const noexcept;
   std::string id_of(const StoredAgentOfTree& agent) const;
 

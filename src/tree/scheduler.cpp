@@ -73,6 +73,8 @@ bool Scheduler::step(Node& node) {
   if (tree_.persistence || node.reported != AgentState::idle) {
     if (!prepare_step(node)) return false;
     may = begins(node, packed);
+    // Last: from here on the next message stays the next one.
+    if (may == Begins::all && tree_.persistence && !tree_.persistence->may_begin_next(node)) return false;
   }
   const std::uint32_t number = take(node, may);
   if (number) begin(node, packed.epoch(), number);
@@ -123,7 +125,8 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   std::unique_ptr<SendOptions> options;
   PackedState claimed;
   try {
-    turns_.prepare(node, cell.is_simulated(), cell.is_delegated());
+    turns_.prepare(node, cell.is_simulated(), cell.is_delegated(),
+                   tree_.persistence ? tree_.persistence->begun(node.id(), id) : 1);
     if (cell.has_callbacks()) {
       options = cell.take_options();
       listener = events::MessageListener::listen(hub_, node.id(), id, node.turns + std::uint64_t{1}, options);

@@ -1,5 +1,8 @@
 #include "tree/second_halves.hpp"
 
+#include "core/gates.hpp"
+#include "tree/subtree_cursor.hpp"
+
 #include <new>
 #include <utility>
 
@@ -52,9 +55,14 @@ void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
                            op.verb == Verb::terminate);
       op.is_recorded = true;
       return;
+    case Verb::abort:
     case Verb::interrupt:
-      if (!op.hold && !op.cascade) return;  // of a subtree: a hold that there was may include it from now on
-      [[fallthrough]];
+      if (!node) return;
+      if (op.clear_up_to || op.withdrawn) recorder.note_mail(*node);
+      // Of a subtree: a hold that there was may include it from now on.
+      if (op.hold || op.cascade || op.epoch) recorder.note_change(node->id());
+      if (op.cascade) note_turns_below(*node, recorder);
+      return;
     case Verb::release_queue:
     case Verb::resume:
     case Verb::pause:
@@ -64,6 +72,13 @@ void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
     default:
       return;
   }
+}
+
+// An interrupt has ended the turns of a subtree: the next commit has that, although the loop is still to end
+// them.
+void SecondHalves::note_turns_below(const core::Node& root, persist::Recorder& recorder) const {
+  for (const core::Node* node = &root; node; node = next_parent_first(tree_.table, root, *node, true))
+    if (turn::is_active(*node) && core::is_interrupted(*node)) recorder.note_change(node->id());
 }
 
 // A delete that is pending has not come here: its forks are those that there are when it takes effect. The

@@ -35,6 +35,7 @@ class SecondHalves {
   void close(std::unique_ptr<ControlOp>& op);
   void delete_forks(const ControlOp& op);
   void record(const ControlOp& op, persist::Recorder& recorder);
+  void note_turns_below(const core::Node& root, persist::Recorder& recorder) const;
 
   TreeShared& tree_;
   turn::Turns& turns_;

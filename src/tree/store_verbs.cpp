@@ -68,20 +68,19 @@ std::optional<Error> StoreVerbs::problem_of(const Ref<Store>& store) const {
 std::shared_ptr<persist::Persistence> StoreVerbs::attached(std::shared_ptr<persist::OwnedStore> store,
                                                            RestoreOptions options) const {
   return std::make_shared<persist::Persistence>(
-      persist::Persistence::Tree{tree_.lifetime, tree_.table, tree_.pool, tree_.steers, tree_.mail_notes,
-                                 hub_, *tree_.engine, turns_, [this] { return tree_.handle(0); },
-                                 [this](core::NodeId agent) {
-                                   if (Node* const node = tree_.table.find(agent))
-                                     turns_.parked().go_on(*node);
-                                 },
-                                 [this](core::NodeId agent) {
-                                   if (Node* const node = tree_.table.find(agent)) scheduler_.schedule(*node);
-                                 },
-                                 [this](core::NodeId agent, std::string reason) {
-                                   const core::NodeId root = tree_.table.root_sentinel().id();
-                                   static_cast<void>(
-                                       verbs_.stop(agent ? agent : root, {.reason = std::move(reason)}));
-                                 }},
+      persist::Persistence::Tree{
+          tree_.lifetime, tree_.table, tree_.pool, tree_.steers, tree_.cleared, tree_.mail_notes, hub_,
+          *tree_.engine, turns_, [this] { return tree_.handle(0); },
+          [this](core::NodeId agent) {
+            if (Node* const node = tree_.table.find(agent)) turns_.parked().go_on(*node);
+          },
+          [this](core::NodeId agent) {
+            if (Node* const node = tree_.table.find(agent)) scheduler_.schedule(*node);
+          },
+          [this](core::NodeId agent, std::string reason) {
+            const core::NodeId root = tree_.table.root_sentinel().id();
+            static_cast<void>(verbs_.stop(agent ? agent : root, {.reason = std::move(reason)}));
+          }},
       std::move(store), std::move(options));
 }
 
@@ -164,6 +163,10 @@ Result<void> StoreVerbs::create(StoredTree& stored, persist::Persistence& persis
   try {
     persist::Recorder& recorder = *persistence.recorder();
     recorder.begin(first_record(stored));
+    const RestoreOptions& options = persistence.options();
+    for (const auto& agent : stored.agents())
+      if (options.turns == InterruptedTurns::go_on && !agent->is_stopped())
+        agent->count_mail(options.max_attempts);
     reserve(stored);
     for (const auto& agent : stored.agents()) {
       if (agent->is_deleted)
@@ -238,6 +241,7 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   if (record.of_task) node.extend_below(Node::of_task, true);
   factory_.set_accounts(node, record);
   give_mail(node, agent, recorder);
+  if (!agent.given_up.empty()) give_up_mail(node, agent, recorder);
   turns_.permissions().table().restore(node.id(), std::move(agent.grants));
   if (record.origin != 0) tree_.forks.add(record.origin, record.node);
   if (record.origin != 0) turn::data_of(node).origin = record.origin;
@@ -291,8 +295,8 @@ void StoreVerbs::place_work(Node& node, StoredAgentOfTree& agent, persist::Persi
 
 void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, const RestoreOptions& options) {
   const turn::StoredTurn& stored = *agent.record.turn;
-  const bool may_go_on = stored.asked && !stored.delegated && !agent.is_stopped() && !node.spec->handler &&
-                         ends_with(node, stored.number);
+  const bool may_go_on = stored.asked && !stored.delegated && !stored.over && !agent.is_stopped() &&
+                         !node.spec->handler && ends_with(node, stored.number);
   if (may_go_on && turn::TurnRestorer::waits_for_people(node, stored)) return resume_turn(node, agent);
   if (may_go_on && options.turns == InterruptedTurns::go_on) {
     if (stored.attempt < options.max_attempts) {
@@ -360,6 +364,19 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
       mailboxes_.watch_deadline(node.id(), mail->id, *deadline);
   }
   node.mailbox_limit.store(limit);
+}
+
+// Messages whose turns were begun as often as RestoreOptions::max_attempts allows, before the store had the
+// turns. RestoreReporter emits what became of them.
+void StoreVerbs::give_up_mail(Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder) {
+  recorder.note_edited_mail(node);
+  if (!agent.record.turn) agent.fate = RestoredTurn::interrupted;
+  for (const persist::MailRecord& mail : agent.given_up)
+    tree_.engine->log(LogLevel::error,
+                      "a turn was begun as often as RestoreOptions::max_attempts allows, and is interrupted",
+                      {{"agent", tree_.table.names().name_of(node, node.id())},
+                       {"message", to_string(mail.id)},
+                       {"attempts", std::to_string(mail.begun)}});
 }
 
 void StoreVerbs::close_tree(const persist::TreeRecord& tree) noexcept {

@@ -62,6 +62,7 @@ class StoreVerbs {
   void place_turn(core::Node& node, StoredAgentOfTree& agent, const RestoreOptions& options);
   void resume_turn(core::Node& node, StoredAgentOfTree& agent);
   void give_mail(core::Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder);
+  void give_up_mail(core::Node& node, StoredAgentOfTree& agent, persist::Recorder& recorder);
   void close_tree(const persist::TreeRecord& tree) noexcept;
   void withdraw(StoredTree& stored) noexcept;
   void begin(StoredTree& stored, std::shared_ptr<persist::Persistence> persistence);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <new>
 #include <string_view>
@@ -49,6 +50,14 @@ bool StoredAgentOfTree::is_derived() const noexcept {
   if (is_stopped_as_unusable()) return false;  // the store keeps it open
   return record.unsettled || gate != record.gate || record.grade != core::Grade::none ||
          stopped_by_ancestor != record.stopped_by_ancestor || cause != record.cause;
+}
+
+void StoredAgentOfTree::count_mail(std::uint32_t max_attempts) {
+  for (persist::StoredMail& one : mail_records) one.counts = true;
+  const auto is_left = [max_attempts](const persist::MailRecord& one) { return one.begun < max_attempts; };
+  const auto left = std::stable_partition(mail.begin(), mail.end(), is_left);
+  given_up.assign(std::make_move_iterator(left), std::make_move_iterator(mail.end()));
+  mail.erase(left, mail.end());
 }
 
 void StoredAgentOfTree::decide_hold(InterruptedTurns turns, bool is_covered) noexcept {

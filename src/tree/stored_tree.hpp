@@ -45,7 +45,8 @@ struct StoredAgentOfTree : persist::FoundState {
   bool held_by_restart = false;  // and no verb has asked for that
   std::string damage;            // why its conversation cannot be read
   RestoredTurn fate = RestoredTurn::none;
-  bool counts_attempt = false;  // the turn goes on, and `record` says how often it did
+  bool counts_attempt = false;                // the turn goes on, and `record` says how often it did
+  std::vector<persist::MailRecord> given_up;  // messages whose turns were begun too often
   std::vector<InterruptedCall> interrupted_calls;
   std::vector<std::uint64_t> closed_questions;  // the numbers of those of the turn, which has ended
 
@@ -53,6 +54,8 @@ struct StoredAgentOfTree : persist::FoundState {
   bool has_work() const noexcept { return record.turn.has_value() || !record.tasks.empty(); }
   bool is_unbound() const noexcept { return !spec->unbound.empty(); }
   bool is_unusable() const noexcept { return is_unbound() || !damage.empty(); }
+  // Each message is counted when its turn begins. Those that were begun so often are not restored.
+  void count_mail(std::uint32_t max_attempts);
   // `is_covered`: a hold of an ancestor holds the mailbox, too.
   void decide_hold(InterruptedTurns turns, bool is_covered) noexcept;
   // Else it would be idle.

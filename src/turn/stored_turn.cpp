@@ -1,5 +1,6 @@
 #include "turn/stored_turn.hpp"
 
+#include "core/gates.hpp"
 #include "core/json_depth.hpp"
 
 #include <string_view>
@@ -46,6 +47,7 @@ StoredTurn stored_turn(const core::Node& node, const Questions& questions, const
   turn.message = active.message;
   turn.asked = !active.simulated;
   turn.delegated = active.delegated;
+  turn.over = !core::admits_turn(node, node.load().generation(), active.epoch);
   turn.has_words = !active.result->text.empty();
   if (active.deadline) {
     turn.deadline = loop::wall_deadline(active.deadline->when, engine.clock());

@@ -1,11 +1,17 @@
 // [G14] What a verb has changed, a restart finds so, also where two mechanisms meet.
+#include "core/stored_changes.hpp"
 #include "support/catch.hpp"
+#include "support/drive/test_clock.hpp"
+#include "support/store/guarded_store.hpp"
 #include "support/store/life.hpp"
 #include "support/store/store_faults.hpp"
 
 #include <agentcore/agentcore.hpp>
 #include <agentcore/memory_store.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -254,4 +260,214 @@ TEST_CASE("a turn whose handling ends the process is begun three times, and then
   life.runtime.run_until_idle();
   CHECK(tools.begun == limit);
   CHECK(life.llm.calls() == 0);
+}
+
+namespace {
+
+// Dies when it is called: from then on the test looks at what the store has at this moment.
+struct DeadlyModel final : LlmClient {
+  explicit DeadlyModel(MemoryStore& kept) : store(kept) {}
+  void chat(ChatRequest, StopToken, ChatSink sink) override {
+    ++calls;
+    left = store;
+    open.push_back(std::move(sink));
+  }
+  bool abort(std::string_view) override { return false; }
+  bool has_active_request(std::string_view) const override { return false; }
+  MemoryStore& store;
+  MemoryStore left;
+  int calls = 0;
+  std::vector<ChatSink> open;
+};
+
+// A store with an agent "a", whose message waits, and whose turn the store has never heard of.
+MemoryStore with_waiting_message(AgentSpec spec, const RestoreOptions& options, std::size_t messages = 1) {
+  MemoryStore store, left;
+  Life life(store, options);
+  const Agent agent = life.create("a", std::move(spec));
+  REQUIRE(agent.pause().took_effect());
+  for (std::size_t i = 0; i < messages; ++i) REQUIRE(agent.send("go " + std::to_string(i)));
+  poll(life);
+  REQUIRE(agent.unpause().took_effect());
+  REQUIRE(life.tree->flush());  // before the turn begins
+  left = store;
+  return left;
+}
+
+}  // namespace
+
+TEST_CASE("a turn that ends the process before a commit has it is begun three times, and then dropped",
+          "[persist][restore][turns][attempts][G14][G15]") {
+  const std::uint32_t limit = GENERATE(3U, 1U, 5U);
+  const bool handles = GENERATE(false, true);
+  const Durability durability = GENERATE(Durability::each_turn, Durability::each_message);
+  CAPTURE(limit, handles, durability);
+  MemoryStore store, left;
+  DeadlyModel model(store);
+  int handled = 0;
+  RestoreOptions options{.durability = durability, .turns = InterruptedTurns::go_on};
+  options.max_attempts = limit;
+  options.code.add_llm("deadly", &model);
+  options.code.add_handler("deadly", [&](const Agent&, const Message&) {
+    ++handled;
+    left = store;
+  });
+  AgentSpec spec;
+  (handles ? spec.code.handler : spec.code.llm) = "deadly";
+  store = with_waiting_message(spec, options);
+  for (std::uint32_t attempt = 1; attempt <= limit; ++attempt) {
+    CAPTURE(attempt);
+    {
+      Life life(store, options);
+      REQUIRE(life.restored.size() == 1);
+      poll(life);
+      CHECK((handles ? handled : model.calls) == static_cast<int>(attempt));
+      model.open.clear();
+    }
+    store = handles ? left : model.left;
+  }
+  Life life(store, options);
+  REQUIRE(life.restored.size() == 1);
+  CHECK(life.restored[0].fate == RestoredTurn::interrupted);
+  CHECK(life.restored[0].attempt == limit);
+  CHECK(life.report->interrupted_turns == 1);
+  CHECK(life.report->messages == 0);
+  poll(life);
+  CHECK((handles ? handled : model.calls) == static_cast<int>(limit));
+  REQUIRE(life.dropped.size() == 1);
+  CHECK(life.dropped[0].reason == DropReason::interrupted);
+  CHECK(life.dropped[0].message.text == "go 0");
+  CHECK(life.dropped[0].id == life.restored[0].message);
+  CHECK(life.find("a").send("next"));
+  poll(life);
+  CHECK((handles ? handled : model.calls) == static_cast<int>(limit) + 1);
+  CHECK(faults_of(store).empty());
+}
+
+TEST_CASE("restarts that begin no turn use up no attempt", "[persist][restore][turns][attempts]") {
+  RestoreOptions options{.turns = InterruptedTurns::go_on};
+  MemoryStore store = with_waiting_message({}, options, 2);
+  for (int i = 0; i < 5; ++i) {
+    MemoryStore left;
+    {
+      Life life(store, options);
+      CHECK(life.report->messages == 2);
+      left = store;
+    }
+    store = left;
+  }
+  {
+    Life life(store, options);
+    life.llm.enqueue({.deltas = {"one"}});
+    life.llm.enqueue({.deltas = {"two"}});
+    life.runtime.run_until_idle();
+    CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"go 0", "one", "go 1", "two"});
+  }
+  CHECK(faults_of(store).empty());
+}
+
+TEST_CASE("a message that a restart has brought back waits for a store that fails, and so do those behind it",
+          "[persist][restore][turns][attempts][failure]") {
+  const RestoreOptions options{.turns = InterruptedTurns::go_on};
+  GuardedStore store;
+  store.records = with_waiting_message({}, options);
+  testing::ManualClock clock;
+  Life life(store, options, {}, {.clock = &clock});
+  store.failure = {Errc::store_failed, "no disk"};
+  life.llm.enqueue({.deltas = {"urgent"}});
+  life.llm.enqueue({.deltas = {"late"}});
+  poll(life);
+  CHECK(life.llm.calls() == 0);
+  REQUIRE(life.find("a").send({.text = "now", .priority = MessagePriority::urgent}));
+  poll(life);
+  CHECK(life.llm.calls() == 0);  // the agent waits for the commit, which is tried again later
+  store.failure = {};
+  clock.advance(std::chrono::minutes(1));
+  life.runtime.run_until_idle();
+  CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"now", "urgent", "go 0", "late"});
+}
+
+TEST_CASE("a restart counts on from the begin of a message", "[persist][restore][turns][attempts]") {
+  RestoreOptions options{.durability = Durability::each_message, .turns = InterruptedTurns::go_on};
+  MemoryStore store = with_waiting_message({}, options);
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    Life life(store, options);
+    REQUIRE(life.restored.size() == 1);
+    CHECK(life.restored[0].attempt == (attempt == 1 ? 0 : attempt));
+    life.llm.enqueue(silence());
+    poll(life);
+    CHECK(life.llm.calls() == 1);
+  }
+}
+
+TEST_CASE("an interrupt that is stored holds over a restart, also if the loop has not read it",
+          "[persist][restore][interrupt][turns][G14]") {
+  const std::string verb = GENERATE("turn", "subtree", "message", "drop", "withdraw", "abort");
+  CAPTURE(verb);
+  MemoryStore store, left;
+  const RestoreOptions options{.durability = Durability::each_message, .turns = InterruptedTurns::go_on};
+  {
+    Life life(store, options);
+    life.llm.enqueue(silence());
+    life.llm.enqueue(silence());
+    const Agent parent = life.create("a");
+    const Agent child = parent.create_child({.id = "b"}).value();
+    REQUIRE(parent.send("parent"));
+    const MessageId running = child.send("child").id;
+    poll(life);
+    const MessageId waiting = child.send("waits").id;
+    poll(life);
+    REQUIRE(life.llm.calls() == 2);
+    if (verb == "turn") CHECK(child.interrupt().took_effect());
+    if (verb == "subtree") CHECK(parent.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    if (verb == "message") CHECK(child.interrupt({.message = running}).took_effect());
+    if (verb == "drop") CHECK(child.interrupt({.queue = QueueAction::drop}).took_effect());
+    if (verb == "withdraw") CHECK(child.interrupt({.message = waiting}).took_effect());
+    if (verb == "abort") CHECK(child.abort({.clear_queue = true}).took_effect());
+    REQUIRE(life.tree->flush());
+    left = store;  // a kill: no poll has read the verb
+  }
+  Life life(left, options);
+  REQUIRE(life.restored.size() == 2);
+  const bool parent_ends = verb == "subtree", child_ends = verb != "withdraw";
+  CHECK(life.restored[0].fate == (parent_ends ? RestoredTurn::interrupted : RestoredTurn::continues));
+  CHECK(life.restored[1].fate == (child_ends ? RestoredTurn::interrupted : RestoredTurn::continues));
+  const bool drops = verb == "drop" || verb == "withdraw" || verb == "abort";
+  CHECK(life.restored[1].messages == (drops ? 0 : 1));
+  CHECK(faults_of(left).empty());
+}
+
+TEST_CASE("an interrupt of many agents is in the store before the loop has ended all their turns",
+          "[persist][restore][interrupt][turns][G14]") {
+  constexpr int agents = 40;
+  MemoryStore store, left;
+  const RestoreOptions options{.durability = Durability::each_message, .turns = InterruptedTurns::go_on};
+  {
+    TestClock clock;
+    Life life(store, options, {}, {.clock = &clock});
+    const Agent root = life.create("root");
+    for (int i = 0; i < agents; ++i) {
+      life.llm.enqueue(silence());
+      REQUIRE(root.create_child({.id = "a" + std::to_string(i)}).value().send("go"));
+    }
+    poll(life);
+    std::size_t ended = 0, ended_when_stored = agents;
+    const auto on_end = life.tree->on<TurnEnded>([&](const TurnEnded&) { ++ended; });
+    bool is_stored = false;
+    REQUIRE(root.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    REQUIRE(detail::core::when_stored(*life.tree, [&](const Result<void>& stored) {
+      CHECK(stored);
+      is_stored = true;
+      ended_when_stored = ended;
+    }));
+    clock.set_tick(std::chrono::milliseconds(1));
+    for (int i = 0; i < 100 && !is_stored; ++i) life.runtime.poll(Duration(0));
+    REQUIRE(is_stored);
+    CHECK(ended_when_stored < agents);
+    left = store;
+  }
+  Life life(left, options);
+  REQUIRE(life.restored.size() == agents + 1);
+  for (std::size_t i = 1; i < life.restored.size(); ++i)
+    CHECK(life.restored[i].fate != RestoredTurn::continues);
 }
