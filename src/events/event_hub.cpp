@@ -78,9 +78,9 @@ Subscription EventHub::subscribe(detail::EventKinds kinds, Callback callback) {
 
 Subscription EventHub::subscribe(core::NodeId agent, detail::EventKinds kinds, Callback callback) {
   if (closed_) return {};
-  auto& observers = by_agent_[agent];
-  if (!observers) observers = std::make_shared<Observers>();
-  Subscription subscription = observers->add(std::move(callback), kinds);
+  auto found = by_agent_.find(agent);
+  if (found == by_agent_.end()) found = by_agent_.emplace(agent, std::make_shared<Observers>()).first;
+  Subscription subscription = found->second->add(std::move(callback), kinds);
   of_agents_ |= kinds | detail::event_kind<AgentDeleted>;  // the latter removes the entry
   return subscription;
 }

@@ -485,3 +485,34 @@ TEST_CASE("a report names at most 10000 dropped messages and counts all", "[tree
   REQUIRE(report);
   CHECK((report->messages_dropped == 10'005 && report->dropped_messages.size() == 10'000));
 }
+
+TEST_CASE("without memory a dropped message ends once, with its reason and after its event",
+          "[tree][messages][G16]") {
+  const bool deletes = GENERATE(true, false);
+  for (std::size_t at = 1; at < 40; ++at) {
+    INFO(at);
+    TreeFixture t;
+    t.seen.unwatch();
+    const Agent agent = t.root("a");
+    std::vector<std::string> lines;
+    lines.reserve(8);
+    const auto watch =
+        t.tree->on<MessageDropped>([&](const MessageDropped&) { lines.emplace_back("dropped"); });
+    CHECK(agent.pause().took_effect());
+    CHECK(agent.send("x",
+                     {.on_end = [&](const MessageEnd& end) { lines.emplace_back(to_string(end.dropped)); }}));
+    t.settle();
+    if (deletes) CHECK(agent.terminate().took_effect());
+    {
+      const FailingAllocation failing(at, 1);
+      if (deletes)
+        t.poll();
+      else
+        static_cast<void>(agent.clear_queue());
+    }
+    t.settle();
+    const std::string reason = deletes ? "deleted" : "queue_cleared";
+    if (lines.size() == 1) lines.emplace(lines.begin(), "dropped");  // without memory for the event
+    CHECK(lines == std::vector<std::string>{"dropped", reason});
+  }
+}
