@@ -1,11 +1,9 @@
 #include "tree/fork_origins.hpp"
 
 #include "persist/recorder.hpp"
-#include "tree/subtree_cursor.hpp"
 #include "turn/turn_data.hpp"
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace agentcore::detail::tree {
 
@@ -32,22 +30,14 @@ void ForkOrigins::remove(const core::AgentTable& table, const Node& node,
 }
 
 std::vector<NodeId> ForkOrigins::of(const core::AgentTable& table, const Node& root) const {
-  std::vector<NodeId> forks;
-  if (forks_.empty()) return forks;
-  std::unordered_set<NodeId> seen;
-  std::vector<const Node*> tops{&root};
-  while (!tops.empty()) {
-    const Node& top = *tops.back();
-    tops.pop_back();
-    if (&top != &root && !seen.contains(top.id())) forks.push_back(top.id());
-    for (const Node* node = &top; node; node = next_parent_first(table, top, *node, true)) {
-      const NodeId id = node->id();
-      if (!seen.insert(id).second) continue;
-      for (auto at = forks_.lower_bound({id, 0}); at != forks_.end() && at->first == id; ++at)
-        if (const Node* const fork = table.find(at->second)) tops.push_back(fork);
-    }
+  std::vector<NodeId> found{root.id()};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const NodeId origin = found[i];
+    for (auto at = forks_.lower_bound({origin, 0}); at != forks_.end() && at->first == origin; ++at)
+      if (table.find(at->second)) found.push_back(at->second);
   }
-  return forks;
+  found.erase(found.begin());
+  return found;
 }
 
 std::size_t ForkOrigins::count(const core::References& refers) const noexcept {

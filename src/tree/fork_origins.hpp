@@ -25,8 +25,8 @@ class ForkOrigins {
   void remove(const core::AgentTable& table, const core::Node& node, persist::Recorder* recorder) noexcept;
   void clear() noexcept { forks_.clear(); }
 
-  // The forks of `root` and of its descendants, and the forks of these and of their descendants: those that
-  // are not below `root` themselves. Throws std::bad_alloc.
+  // The forks of `root`, and the forks of these. A fork is a child of its origin's parent, so the forks of
+  // their descendants are descendants, too. Throws std::bad_alloc.
   std::vector<core::NodeId> of(const core::AgentTable& table, const core::Node& root) const;
 
   std::size_t count(const core::References& refers) const noexcept;
