@@ -6,6 +6,7 @@
 #include <agentcore/memory_store.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -341,4 +342,97 @@ TEST_CASE("what a document says of stops, holds and missing code is in force aft
   third.runtime.run_until_idle();
   CHECK_FALSE(third.find("top").send("run!"));
   CHECK(third.find("top").state().value() == AgentState::stopped);
+}
+
+TEST_CASE("a document keeps how far a hold reaches, and a hold above the agent that reaches it",
+          "[checkpoint][export][import]") {
+  const bool below = GENERATE(true, false);
+  Program program;
+  const Agent top = program.tree->create({.id = "top"}).value();
+  const Agent child = top.create_child({.id = "child"}).value();
+  REQUIRE(top.interrupt({.scope = below ? InterruptScope::subtree : InterruptScope::turn,
+                         .queue = QueueAction::hold})
+              .accepted());
+  program.runtime.run_until_idle();
+  REQUIRE(child.is_queue_held().value() == below);
+  Program all;
+  REQUIRE(import_agents(*all.tree, export_agents(top).value()));
+  all.runtime.run_until_idle();
+  CHECK(all.find("top").is_queue_held().value());
+  CHECK(all.find("child").is_queue_held().value() == below);
+  REQUIRE(all.find("top").release_queue().took_effect());
+  CHECK_FALSE(all.find("child").is_queue_held().value());  // nothing of its own held it
+  Program alone;
+  REQUIRE(import_agents(*alone.tree, export_agents(child).value()));
+  alone.runtime.run_until_idle();
+  CHECK(alone.find("child").is_queue_held().value() == below);
+}
+
+TEST_CASE("an agent keeps a field of its spec although it is the only one that is set",
+          "[checkpoint][export][create]") {
+  struct Field {
+    const char* name;
+    std::function<void(AgentSpec&)> set;
+  };
+  const std::vector<Field> fields{
+      {"system_prompt", [](AgentSpec& spec) { spec.system_prompt = "x"; }},
+      {"model", [](AgentSpec& spec) { spec.model = "x"; }},
+      {"role", [](AgentSpec& spec) { spec.role = AgentRole::system; }},
+      {"mailbox_limit", [](AgentSpec& spec) { spec.mailbox_limit = 3; }},
+      {"auto_resume", [](AgentSpec& spec) { spec.auto_resume = true; }},
+      {"temperature", [](AgentSpec& spec) { spec.temperature = 0; }},
+      {"max_tokens", [](AgentSpec& spec) { spec.max_tokens = 9; }},
+      {"top_p", [](AgentSpec& spec) { spec.top_p = 0; }},
+      {"stop_sequences", [](AgentSpec& spec) { spec.stop_sequences = {"x"}; }},
+      {"reasoning_effort", [](AgentSpec& spec) { spec.reasoning_effort = "low"; }},
+      {"stream", [](AgentSpec& spec) { spec.stream = false; }},
+      {"response_format",
+       [](AgentSpec& spec) { spec.response_format.kind = ResponseFormat::Kind::json_object; }},
+      {"tool_choice",
+       [](AgentSpec& spec) {
+         spec.tool_choice = {ToolChoice::Mode::named, "x"};
+       }},
+      {"tools", [](AgentSpec& spec) { spec.tools = std::make_shared<ToolRegistry>(); }},
+      {"tool_protocol", [](AgentSpec& spec) { spec.tool_protocol = ToolProtocol::text; }},
+      {"max_repairs", [](AgentSpec& spec) { spec.max_repairs = 0; }},
+      {"max_tool_rounds", [](AgentSpec& spec) { spec.max_tool_rounds = 11; }},
+      {"parallel_tool_calls", [](AgentSpec& spec) { spec.parallel_tool_calls = false; }},
+      {"parallel_tools", [](AgentSpec& spec) { spec.parallel_tools = 2; }},
+      {"turn_timeout", [](AgentSpec& spec) { spec.turn_timeout = std::chrono::seconds(1); }},
+      {"lease", [](AgentSpec& spec) { spec.lease = std::chrono::hours(1); }},
+      {"partial_answers", [](AgentSpec& spec) { spec.partial_answers = PartialAnswers::keep; }},
+      {"background_tasks", [](AgentSpec& spec) { spec.background_tasks = 1; }},
+      {"cache_key", [](AgentSpec& spec) { spec.cache_key = "x"; }},
+      {"context.max_tokens", [](AgentSpec& spec) { ++spec.context.max_tokens; }},
+      {"context.target_tokens", [](AgentSpec& spec) { ++spec.context.target_tokens; }},
+      {"context.min_conversation_tokens", [](AgentSpec& spec) { ++spec.context.min_conversation_tokens; }},
+      {"context.archive_bytes", [](AgentSpec& spec) { spec.context.archive_bytes = 1'000; }},
+      {"context.volatile_place",
+       [](AgentSpec& spec) { spec.context.volatile_place = VolatilePlace::system_prompt; }},
+      {"context.compact", [](AgentSpec& spec) { spec.context.compact.emplace(); }},
+      {"history",
+       [](AgentSpec& spec) {
+         spec.history = {ChatMessage::user("x"), ChatMessage::assistant("y")};
+       }},
+      {"budget", [](AgentSpec& spec) { spec.budget.turns = 9; }},
+      {"subtree_budget", [](AgentSpec& spec) { spec.subtree_budget.cost = 1; }},
+      {"prices.prompt", [](AgentSpec& spec) { spec.prices.prompt = 1; }},
+      {"prices.completion", [](AgentSpec& spec) { spec.prices.completion = 1; }},
+      {"prices.cached_prompt", [](AgentSpec& spec) { spec.prices.cached_prompt = 1; }},
+      {"prices.cache_write", [](AgentSpec& spec) { spec.prices.cache_write = 1; }},
+      {"code", [](AgentSpec& spec) { spec.code.handler = "x"; }},
+  };
+  // With an id that is generated, as with one that is chosen.
+  const auto document_of = [](AgentSpec spec) {
+    Program program;
+    return export_agents(program.tree->create(std::move(spec)).value()).value();
+  };
+  const std::string plain = document_of({});
+  CHECK(document_of({}) == plain);
+  for (const Field& field : fields) {
+    INFO(field.name);
+    AgentSpec spec;
+    field.set(spec);
+    CHECK(document_of(std::move(spec)) != plain);
+  }
 }

@@ -300,7 +300,8 @@ TEST_CASE("a message that was handled is not handled again", "[persist][restore]
 TEST_CASE("a stop that is resumed before the store has it is not reported as stored",
           "[persist][restore][stop]") {
   MemoryStore store;
-  Life life(store);
+  // One poll does all, however slow the machine is: the stop and the resume are in one commit.
+  Life life(store, {}, {}, {.poll_budget = std::chrono::hours(1)});
   const Agent agent = life.create("a");
   life.runtime.poll();
   const bool whole_tree = GENERATE(false, true);
@@ -996,4 +997,80 @@ TEST_CASE("restore is refused where it cannot be right", "[persist][restore]") {
   AgentTree none(life.runtime);
   CHECK(none.restore(nullptr).error().code == Errc::invalid_config);
   CHECK(none.flush());
+}
+
+TEST_CASE("a store with as many agents, as deep, as the tree allows is restored", "[persist][restore][G15]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    CHECK(life.create("a").create_child({.id = "b"}).value().create_child({.id = "c"}));
+    life.runtime.run_until_idle();
+  }
+  {
+    Life life(store, {}, {.max_depth = 3, .max_agents = 3});
+    REQUIRE(life.report);
+    CHECK(life.report->agents == 3);
+    CHECK(life.tree->create().error().code == Errc::agent_limit);
+  }
+  const Life few(store, {}, {.max_agents = 2}), flat(store, {}, {.max_depth = 2});
+  REQUIRE_FALSE(few.report);
+  CHECK(few.report.error().message == "the store has 3 agents; TreeOptions::max_agents is 2");
+  REQUIRE_FALSE(flat.report);
+  CHECK(flat.report.error().message == "the store has an agent at depth 3; TreeOptions::max_depth is 2");
+}
+
+TEST_CASE("a restart finds the client and the tools that were set last, by their names",
+          "[persist][restore][code]") {
+  MemoryStore store;
+  testing::ScriptedReply call;
+  call.tool_calls = {{.id = "c1", .name = "look", .arguments = "{}"}};
+  const auto registry = [](std::string answer) {
+    auto tools = std::make_shared<ToolRegistry>();
+    tools->add({.spec = {.name = "look"},
+                .start = [answer](const nlohmann::json&, const ToolContext&, ToolDone done) {
+                  done(ToolResult::done(answer));
+                }});
+    return tools;
+  };
+  Runtime runtime;
+  testing::ScriptedClient one(runtime), two(runtime);
+  RestoreOptions options;
+  options.code.add_llm("one", &one);
+  options.code.add_llm("two", &two);
+  options.code.add_tools("old", registry("old"));
+  options.code.add_tools("new", registry("new"));
+  const auto run = [&](Life& life) {
+    for (int i = 0; i < 20; ++i) {
+      life.runtime.poll();
+      runtime.poll();
+    }
+  };
+  {
+    Life life(store, options);
+    const Agent named = life.create("named", {.code = {.llm = "one", .tools = "old"}});
+    REQUIRE(named.set_llm(&two, "two"));
+    REQUIRE(named.set_tools(registry("set"), "new"));
+    const Agent unnamed = life.create("unnamed", {.code = {.llm = "one", .tools = "old"}});
+    REQUIRE(unnamed.set_llm(&two));
+    REQUIRE(unnamed.set_tools(registry("set")));
+    const Agent cleared = life.create("cleared", {.code = {.llm = "one", .tools = "old"}});
+    REQUIRE(cleared.set_llm(nullptr));
+    REQUIRE(cleared.set_tools(nullptr));
+    life.runtime.run_until_idle();
+  }
+  Life life(store, options);
+  two.enqueue(call);
+  REQUIRE(life.find("named").send("go"));
+  run(life);
+  CHECK(one.calls() == 0);
+  CHECK(two.calls() == 2);
+  REQUIRE(Life::texts(life.find("named")).size() >= 3);
+  CHECK(Life::texts(life.find("named"))[2] == "new");
+  // Without a name it is not known which they were: never those from before.
+  CHECK(life.find("unnamed").state().value() == AgentState::stopped);
+  CHECK(life.restored[1].unbound == "llm has no name (AgentSpec::code); tools has no name (AgentSpec::code)");
+  CHECK(life.find("cleared").state().value() == AgentState::idle);
+  REQUIRE(life.find("cleared").send("go"));
+  run(life);
+  CHECK(life.llm.calls() == 1);
 }

@@ -471,3 +471,60 @@ TEST_CASE("an interrupt of many agents is in the store before the loop has ended
   for (std::size_t i = 1; i < life.restored.size(); ++i)
     CHECK(life.restored[i].fate != RestoredTurn::continues);
 }
+
+TEST_CASE("the cause of a stop is in the store as it was, also if another stop came first",
+          "[persist][restore][stop]") {
+  const auto cause_of = [](Store& store, std::string_view id) {
+    detail::persist::StoredForest forest;
+    forest.read(detail::persist::ranges_of(store)).value();
+    for (const auto& agent : forest.agents())
+      if (agent->record.name == id) return agent->record.cause;
+    return StopCause::user;
+  };
+  MemoryStore store;
+  {
+    Life life(store);
+    life.llm.enqueue(silence());
+    const Agent parent = life.create("parent");
+    const Agent child = parent.create_child({.id = "child"}).value();
+    const Agent other = life.create("other");
+    REQUIRE(child.send("work"));
+    poll(life);
+    REQUIRE(child.stop({.cause = StopCause::deadline, .when = StopWhen::after_turn}).took_effect());
+    poll(life);
+    REQUIRE(parent.stop().took_effect());  // the other takes effect with it
+    REQUIRE(other.stop({.cause = StopCause::shutdown}).took_effect());
+    life.runtime.run_until_idle();
+  }
+  for (int restart = 0; restart < 2; ++restart) {
+    CHECK(cause_of(store, "child") == StopCause::deadline);
+    CHECK(cause_of(store, "other") == StopCause::shutdown);
+    Life life(store);
+    REQUIRE(life.find("child").pause().accepted());  // its record is written again
+    REQUIRE(life.find("other").pause().accepted());
+    poll(life);
+  }
+}
+
+TEST_CASE("a delete after one with the forks that was withdrawn keeps the forks, wherever the process ends",
+          "[persist][restore][delete][fork][G14]") {
+  MemoryStore store, left;
+  {
+    Life life(store);
+    life.llm.enqueue(silence());
+    const Agent agent = life.create("a");
+    REQUIRE(fork(agent, {.id = "copy"}));
+    REQUIRE(agent.send("work"));
+    poll(life);
+    REQUIRE(agent.terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
+    poll(life);
+    REQUIRE(agent.resume().took_effect());
+    poll(life);
+    REQUIRE(agent.terminate().took_effect());
+    REQUIRE(life.tree->flush());  // the loop has not read the verb
+    left = store;
+  }
+  Life life(left);
+  CHECK_FALSE(life.tree->find("a"));
+  CHECK(life.tree->find("copy"));
+}

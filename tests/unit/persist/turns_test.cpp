@@ -740,6 +740,31 @@ TEST_CASE("an id of a grant is never given again", "[persist][grants]") {
   for (std::size_t i = 1; i < given.size(); ++i) CHECK(given[i] > given[i - 1]);
 }
 
+TEST_CASE("ids of grants and questions that were lost with their process are never given again",
+          "[persist][grants][questions]") {
+  MemoryStore store;
+  Tools tools;
+  tools.answers = true;
+  std::uint64_t grant = 0;
+  MemoryStore left;
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(calls({call("c1", "careful")}));
+    const Agent agent = life.create("a", {.code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(life.tree->flush());
+    left = store;  // what a kill leaves
+    REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::agent).accepted());
+    grant = life.tree->grants().at(0).id;
+  }
+  Life life(left, tools.options());
+  poll(life);
+  REQUIRE(life.tree->questions().size() == 1);
+  REQUIRE(life.tree->approve(life.tree->questions()[0].id, GrantScope::agent).accepted());
+  CHECK(life.tree->grants().at(0).id > grant);
+}
+
 TEST_CASE("a grant of a store without numbers of grants keeps its id", "[persist][grants]") {
   MemoryStore store;
   Tools tools;
