@@ -54,7 +54,8 @@ TEST_CASE("a child with a name serves the calls in their order and remembers the
   t.begin({call_of("named", "one"), call_of("named", "two")});
   const Agent helper = t["helper"];
   CHECK(helper.parent().value() == t.planner);
-  CHECK(helper.queue_length().value() == 1);
+  REQUIRE(helper.queued().value().size() == 1);
+  CHECK(helper.queued().value()[0].message.sender == "planner");
   t.answer(helper, "first");
   t.answer(helper, "second");
   CHECK(written(helper.conversation().value()) == "user:one, assistant:first, user:two, assistant:second");
@@ -234,6 +235,11 @@ TEST_CASE("a call tells truly why its child did not finish", "[tools][agent_tool
     t.settle();
     CHECK(t.told().starts_with("error: the agent failed: "));
   }
+  SECTION("failed, and the client does not say why") {
+    FakeClient::finish(*t.llm->find(child.id()), ChatOutcome::failed({.code = Errc::network_error}));
+    t.settle();
+    CHECK(t.told() == "error: the agent failed: LLM call failed");
+  }
   CHECK_FALSE(child.exists());
   CHECK(t.planner.state().value() == AgentState::waiting_llm);
   CHECK(count_references(*t.tree, "-") == 0);
@@ -293,4 +299,22 @@ TEST_CASE("a message to a named child that never begins its turn fails its call"
     t.settle();
     CHECK(t.told() == "error: the agent was deleted, and did not begin");
   }
+}
+
+TEST_CASE("the requests of agents with names are cached apart, those of one tool's agents together",
+          "[tools][agent_tool][context]") {
+  TreeFixture t;
+  const auto key_of = [&](const std::string& planner, AgentSpec child) {
+    auto tools = std::make_shared<ToolRegistry>();
+    tools->add(make_agent_tool({.tool = {.name = "ask"}, .agent = std::move(child)}));
+    const Agent agent = t.root(planner, {.tools = tools});
+    t.ask(agent);
+    t.llm->call_tools(planner, {call_of("ask", "x")});
+    t.settle();
+    return t.llm->find(agent.children().value().at(0).id())->request.cache_key;
+  };
+  const std::string one = key_of("p1", {.id = "one"}), two = key_of("p2", {.id = "two"});
+  CHECK(one != two);
+  CHECK(key_of("p3", {}) == key_of("p4", {}));
+  CHECK(key_of("p5", {.cache_key = "mine"}) == "mine");
 }

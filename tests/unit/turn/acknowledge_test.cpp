@@ -117,6 +117,8 @@ TEST_CASE("nothing of an acknowledgement is left when its agent was deleted",
           "[turn][partial][acknowledge][G13]") {
   Speaking t(PartialAnswers::keep);
   CHECK(t.seen(3) == Errc::none);
+  // Its slot, its id and its name; the message, the call and the acknowledgement.
+  CHECK(testing::count_references(*t.tree, "a") == 6);
   CHECK(t.speaker.terminate().took_effect());
   t.settle();
   CHECK(testing::count_references(*t.tree, "a") == 0);
