@@ -255,6 +255,7 @@ TEST_CASE("a hold is applied to an agent without a turn, too", "[tree][interrupt
   CHECK(agent.interrupt({.queue = hold}).reason == Errc::turn_over);
   CHECK(agent.send("one"));
   t.settle();
+  CHECK(t.seen.count("held a") == 1);
   CHECK(t.llm->calls() == 0);
   CHECK(agent.interrupt({.queue = drop}).reason == Errc::turn_over);
   t.settle();
@@ -477,4 +478,26 @@ TEST_CASE("the result of an interrupted turn as JSON says so", "[tree][interrupt
   CHECK(json["success"] == false);
   CHECK(json["error"] == "Task terminated by user");
   CHECK(json["steps"][0]["type"] == "terminated");
+}
+
+TEST_CASE("an interrupt of a subtree during the pass of another one ends all turns below",
+          "[tree][interrupt][X34]") {
+  const int polls = GENERATE(range(0, 24));
+  ToolTurn t;
+  const Agent early = t.root("early");
+  const Agent late = t.root("late");
+  std::vector<Agent> agents;
+  for (int i = 0; i < 12; ++i) {
+    const std::string id = "c" + std::to_string(i);
+    agents.push_back(t.child(i < 6 ? early : late, id, {.tools = t.tools}));
+    t.ask(agents.back());
+    t.llm->call_tools(id, {{.name = "held"}});  // which runs on after its turn
+    t.settle();
+  }
+  const InterruptOptions options{.scope = InterruptScope::subtree};
+  CHECK(late.interrupt(InterruptOptions(options)).took_effect());
+  for (int i = 0; i < polls; ++i) t.runtime->poll(Duration(0));  // one step of each stage
+  CHECK(early.interrupt(InterruptOptions(options)).took_effect());
+  t.settle();
+  CHECK(t.seen.count("ended") == 12);
 }

@@ -333,6 +333,22 @@ TEST_CASE("a message's sender counts against max_message_bytes", "[options][G15]
   CHECK(agent.send({.text = "1", .sender = "1", .parts = {{.url = "123456789"}}}).reason ==
         Errc::message_too_large);
   CHECK(agent.send({.text = "12345", .sender = "12345"}).accepted());
+  // So do all members of a message, whose text alone has room.
+  const std::vector<Message> messages{
+      {.text = "12345", .kind = "123456"},
+      {.text = "12345", .parts = {{.url = "123456"}}},
+      {.text = "12345", .parts = {{.data = "123456"}}},
+      {.text = "12345", .parts = {{.url = "1"}, {.data = "1", .media_type = "1234"}}},
+      {.text = "12345", .parts = {{.url = "1", .detail = "12345"}}},
+  };
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    INFO(i);
+    CHECK(agent.send(Message(messages[i])).reason == Errc::message_too_large);
+    CHECK(agent.steer(Message(messages[i])).reason == Errc::message_too_large);
+    Message fits = messages[i];
+    fits.text = "1234";
+    CHECK(agent.send(std::move(fits)).accepted());
+  }
 }
 
 TEST_CASE("an invalid cost from a client counts as unknown and the budget still holds",

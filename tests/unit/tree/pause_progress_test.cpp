@@ -123,3 +123,40 @@ TEST_CASE("an unpause names no pause of an agent that has the slot of its own me
   CHECK_FALSE(result.still_paused);
   CHECK(result.paused_by.empty());
 }
+
+TEST_CASE("a pause whose last look was interrupted looks at all agents again", "[tree][pause]") {
+  // How many polls pass before the second agent goes on, and before the first one does.
+  const int before = GENERATE(range(0, 12)), between = GENERATE(range(0, 6));
+  ToolTurn t;
+  const Agent top = t.tree->create({.id = "top"}).value();
+  std::vector<Agent> agents;
+  for (const char* const id : {"a", "b"}) {
+    agents.push_back(top.create_child({.id = id, .tools = t.tools}).value());
+    t.ask(agents.back());
+    t.llm->call_tools(id, {{.name = "held"}});
+    t.settle();
+  }
+  const auto ask = [&](std::size_t call) {
+    t.held.calls[call].context.ask({.text = "Which?"}, [](const Answer&) {});
+  };
+  const auto poll = [&](int polls) {
+    for (int i = 0; i < polls; ++i) t.runtime->poll(Duration(0));  // one step of each stage
+  };
+  CHECK(top.pause().took_effect());
+  ask(0);
+  poll(40);
+  ask(1);
+  poll(before);
+  if (t.seen.count("at-rest") == 0) {
+    const std::string second = t.tree->questions().back().id, first = t.tree->questions().front().id;
+    CHECK(t.tree->answer(second, "yes"));
+    poll(between);
+    CHECK(t.tree->answer(first, "yes"));
+    ask(1);
+    t.settle();
+    CHECK(t.seen.count("at-rest") == 0);  // the tool of the first agent runs
+    ask(0);
+    t.settle();
+  }
+  CHECK(t.seen.count("at-rest top") == 1);
+}

@@ -3,7 +3,10 @@
 
 #include <agentcore/testing/references.hpp>
 
+#include <cstddef>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace agentcore;
@@ -500,4 +503,48 @@ TEST_CASE("a pause of a tree that is gone is refused", "[tree][pause]") {
   CHECK(agent.unpause().reason == Errc::agent_not_found);
   t.runtime.reset();
   CHECK(agent.unpause().reason == Errc::runtime_gone);
+}
+
+TEST_CASE("a pause says whether the loop was inside an action of what it pauses", "[tree][pause][G1]") {
+  TreeFixture t;
+  bool same = true, parent_quiet = true, other_quiet = false;
+  const auto elsewhere = [](const Agent& agent) {
+    bool quiet = false;
+    std::thread([&] { quiet = agent.pause().quiet; }).join();
+    return quiet;
+  };
+  const Agent other = t.root("other"), parent = t.root("parent");
+  const Agent agent = t.child(parent, "a", {.handler = [&](const Agent& self, const Message&) {
+                                same = elsewhere(self);
+                                parent_quiet = elsewhere(parent);
+                                other_quiet = elsewhere(other);
+                              }});
+  CHECK(agent.send("x"));
+  t.settle();
+  CHECK_FALSE(same);
+  CHECK_FALSE(parent_quiet);
+  CHECK(other_quiet);
+}
+
+TEST_CASE("on_rest is called just after PauseSettled", "[tree][pause]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  std::size_t settled = 0;
+  CHECK(agent.pause({.on_rest = [&] { settled = t.seen.count("at-rest a"); }}).took_effect());
+  t.settle();
+  CHECK(settled == 1);
+}
+
+TEST_CASE("the function of a pause goes with its agent", "[tree][pause][G13]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  const auto held = std::make_shared<int>();
+  CHECK(agent.pause({.on_rest = [held] { static_cast<void>(held); }}).took_effect());
+  t.settle();
+  REQUIRE(held.use_count() == 2);
+  CHECK(agent.terminate().took_effect());
+  t.settle();
+  CHECK_FALSE(agent.exists());
+  CHECK(held.use_count() == 1);
 }

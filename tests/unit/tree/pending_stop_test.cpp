@@ -518,3 +518,23 @@ TEST_CASE("who may stop now may stop later", "[tree][stop][later][C20]") {
   t.settle();
   CHECK_FALSE(agent.exists());
 }
+
+TEST_CASE("the withdrawal of several deferred stops names the newest that was reported",
+          "[tree][stop][later][X39]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  std::vector<std::string> told;
+  const auto watch = t.tree->on<StopPending>([&](const StopPending& event) {
+    told.push_back(std::string(event.withdrawn ? "withdrawn " : "pending ") +
+                   std::string(event.origin.reason()) + " " + std::string(to_string(event.when)));
+  });
+  CHECK(agent.stop({.reason = "first", .when = after_turn}).took_effect());
+  CHECK(agent.stop({.reason = "second", .when = after_step}).took_effect());
+  CHECK(agent.stop({.reason = "third", .when = after_turn}).reason == Errc::stop_pending);
+  t.settle();
+  CHECK(agent.resume().took_effect());
+  t.settle();
+  CHECK(told.size() == 3);
+  CHECK(told.back() == "withdrawn second after_step");
+}

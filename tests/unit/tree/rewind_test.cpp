@@ -338,3 +338,37 @@ TEST_CASE("what is sent after a rewind is what was sent before", "[tree][rewind]
   t.settle();
   CHECK(written(t.llm->call(4).request.messages) == before);
 }
+
+TEST_CASE("regenerate has the deadline and the callbacks of its options", "[tree][rewind][deadline]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  take_turn(t, agent, "one", "1");
+  CHECK(agent.interrupt({.queue = QueueAction::hold}).accepted());
+  const bool heard = GENERATE(true, false);
+  std::vector<DropReason> ends;
+  SendOptions options{.deadline = t.clock.now() + std::chrono::seconds(10)};
+  if (heard) options.on_end = [&](const MessageEnd& end) { ends.push_back(end.dropped); };
+  CHECK(regenerate(agent, std::move(options)));
+  t.settle();
+  t.advance(std::chrono::seconds(9));
+  CHECK(t.seen.count("dropped a") == 0);
+  t.advance(std::chrono::seconds(1));
+  CHECK(t.seen.count("dropped a one deadline_exceeded") == 1);
+  CHECK(ends == (heard ? std::vector{DropReason::deadline_exceeded} : std::vector<DropReason>{}));
+}
+
+TEST_CASE("a truncated answer takes the room of what is left of it", "[tree][truncate][context]") {
+  TreeFixture t;
+  AgentSpec spec;
+  spec.context.max_tokens = 200;
+  spec.context.target_tokens = 100;
+  spec.context.min_conversation_tokens = 0;
+  const Agent agent = t.root("a", std::move(spec));
+  const MessageId first = take_turn(t, agent, "one", std::string(300, 'x'));
+  take_turn(t, agent, "two", "2");  // the answer is counted now
+  REQUIRE(rewind(agent, 2));
+  CHECK(truncate_answer(agent, first, 4));
+  const std::string question(300, 'y');
+  t.ask(agent, question);
+  CHECK(written(t.llm->call(2).request.messages) == "user:one, assistant:xxxx!truncated, user:" + question);
+}

@@ -466,3 +466,42 @@ TEST_CASE("a steered message is no boundary of a turn", "[context][steer]") {
   invalid({ChatMessage::user("q"), call, steered, ChatMessage::tool_result("c1", "r")},
           "comes before the result of tool call 'c1'");
 }
+
+TEST_CASE("a steered message is never handled as an answer of the model", "[tree][steer]") {
+  ToolTurn t;
+  const Agent agent = t.agent({.tool_protocol = ToolProtocol::text});
+  const bool in_turn = GENERATE(true, false);
+  if (in_turn) t.ask(agent);
+  const std::string text = R"(<tool_call>{"name":"held","arguments":{}}</tool_call>)";
+  CHECK(agent.steer(text));
+  t.settle();
+  if (in_turn) t.answer("words");
+  t.settle();
+  CHECK(t.held.calls.empty());
+  REQUIRE(t.llm->calls() == (in_turn ? 2 : 1));
+  CHECK(t.llm->call(in_turn ? 1 : 0).request.messages.back().content == text);
+}
+
+TEST_CASE("the id of a steered message that came back is never given again", "[tree][steer][G7]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  const bool by_stop = GENERATE(true, false);
+  t.ask(agent);
+  const MessageId steered = agent.steer("two", give_back).id;
+  if (by_stop)
+    CHECK(agent.stop().took_effect());
+  else
+    t.llm->answer("a", "ok");
+  t.settle();
+  REQUIRE(t.seen.count("steered a returned") == 1);
+  CHECK(t.tree->message(steered).stage == MessageInfo{}.stage);
+  if (by_stop) CHECK(agent.resume().took_effect());
+  t.settle();
+  CHECK(agent.interrupt({.queue = QueueAction::hold}).accepted());
+  for (int i = 0; i < 200; ++i) {  // the cell comes again
+    const SendResult sent = agent.send("next");
+    REQUIRE(sent.accepted());
+    REQUIRE(sent.id != steered);
+    CHECK(agent.remove_queued(sent.id));
+  }
+}

@@ -2,6 +2,7 @@
 #include "support/drive/tree_fixture.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -103,7 +104,9 @@ TEST_CASE("a stop of the descendants alone waits for all of them", "[tree][below
   t.ask(t.deep);
   t.ask(t.two);
   std::optional<StopReport> report;
+  const bool has_grace = GENERATE(true, false);
   StopOptions options{.descendants_only = true};
+  if (has_grace) options.grace = std::chrono::seconds(60);
   options.on_settled = [&](const StopReport& made) { report = made; };
   CHECK(t.parent.stop(std::move(options)).took_effect());
   t.settle();
@@ -111,6 +114,8 @@ TEST_CASE("a stop of the descendants alone waits for all of them", "[tree][below
   t.settle();
   CHECK_FALSE(report);
   t.advance(std::chrono::seconds(6));
+  CHECK(report.has_value() == !has_grace);
+  t.advance(std::chrono::seconds(54));
   REQUIRE(report);
   CHECK(report->abandoned == std::vector<std::string>{"deep"});
 }
@@ -159,4 +164,27 @@ TEST_CASE("a callback of the agent stops its descendants", "[tree][below][Q3]") 
   CHECK(t.seen.count("ended parent 1 completed") == 1);
   CHECK(t.state("child") == AgentState::stopped);
   CHECK(t.state("new") == AgentState::idle);
+}
+
+TEST_CASE("a stop of the descendants alone says whether one of them acts, and not the agent",
+          "[tree][below][G1]") {
+  TreeFixture t;
+  bool within_parent = false, within_child = true;
+  const auto elsewhere = [](const Agent& agent) {
+    bool quiet = false;
+    std::thread([&] { quiet = agent.stop({.descendants_only = true}).quiet; }).join();
+    return quiet;
+  };
+  const Agent parent = t.root(
+      "parent", {.handler = [&](const Agent& self, const Message&) { within_parent = elsewhere(self); }});
+  const Agent child = t.child(
+      parent, "child", {.handler = [&](const Agent&, const Message&) { within_child = elsewhere(parent); }});
+  CHECK(parent.send("x"));
+  t.settle();
+  CHECK(within_parent);
+  CHECK(child.resume().took_effect());
+  t.settle();
+  CHECK(child.send("x"));
+  t.settle();
+  CHECK_FALSE(within_child);
 }

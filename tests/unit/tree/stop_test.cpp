@@ -505,3 +505,20 @@ TEST_CASE("a verb that finds nothing to do says whether an action runs", "[tree]
   CHECK(std::count_if(inside.begin(), inside.end(),
                       [](const VerbResult& result) { return result.status == VerbStatus::no_effect; }) == 6);
 }
+
+TEST_CASE("the resume of an agent that was stopped alone opens none that another stop has stopped",
+          "[tree][X4][G3]") {
+  TreeFixture t;
+  const Agent top = t.root("top"), middle = t.child(top, "middle"), leaf = t.child(middle, "leaf");
+  CHECK(middle.stop({.cascade = false}).took_effect());
+  t.settle();
+  CHECK(top.stop().took_effect());
+  t.settle();
+  CHECK(top.resume({.cascade = false}).took_effect());
+  t.settle();
+  CHECK(middle.resume().took_effect());
+  t.settle();
+  CHECK(t.state("middle") == AgentState::idle);
+  CHECK(t.state("leaf") == AgentState::stopped);
+  CHECK(leaf.resume().took_effect());
+}

@@ -290,3 +290,75 @@ TEST_CASE("a deferred stop that was withdrawn at the last moment does not take e
   CHECK(other.state().value() == AgentState::waiting_llm);
   t.llm->when_stopped = nullptr;
 }
+
+TEST_CASE("the events of a stop that another one has widened name the newest", "[tree][stop][X39]") {
+  Family t({}, OnStop::deaf);
+  std::vector<std::string> reasons;
+  const auto watch = t.tree->on<StateChanged>([&](const StateChanged& change) {
+    if (change.to == AgentState::stopped)
+      reasons.push_back(change.agent.id() + " " + std::string(change.origin.reason()));
+  });
+  CHECK(t.parent.stop({.cascade = false, .reason = "alone"}).took_effect());
+  t.settle();
+  CHECK(t.parent.stop({.reason = "all"}).took_effect());
+  t.settle();
+  t.llm->answer("c", "late");
+  t.llm->answer("a", "late");
+  t.settle();
+  CHECK(reasons == std::vector<std::string>{"c all", "a all"});
+}
+
+TEST_CASE("a stop that comes while a resume of the same agent is under way is reported", "[tree][stop][G4]") {
+  const int polls = GENERATE(0, 1, 2, 5, 20);
+  ToolTurn t;
+  const Agent parent = t.agent();
+  for (int i = 0; i < 10; ++i) t.child(parent, "c" + std::to_string(i));
+  CHECK(parent.stop().took_effect());
+  t.settle();
+  CHECK(parent.resume().took_effect());
+  for (int i = 0; i < polls; ++i) t.runtime->poll(Duration(0));  // one step of each stage
+  std::optional<StopReport> report;
+  CHECK(parent.stop({.on_settled = [&](const StopReport& made) { report = made; }}).took_effect());
+  t.settle();
+  CHECK(report);
+  CHECK(parent.state().value() == AgentState::stopped);
+  CHECK_FALSE(t.tree->busy());
+}
+
+TEST_CASE("who waits for a stop that is being widened waits for all of it", "[tree][stop][X32]") {
+  Family t({}, OnStop::deaf);
+  CHECK(t.parent.stop({.cascade = false}).took_effect());
+  t.settle();
+  t.llm->answer("a", "late");
+  t.settle();
+  REQUIRE(t.parent.state().value() == AgentState::stopped);
+  CHECK(t.parent.stop({}).took_effect());
+  t.settle();
+  const VerbResult third = t.parent.stop(t.reporting(StopOptions{}));
+  CHECK(third.status == VerbStatus::no_effect);
+  t.settle();
+  CHECK(t.stopped.empty());  // the child has not let go
+  t.llm->answer("c", "late");
+  t.settle();
+  CHECK(t.stopped.size() == 1);
+}
+
+TEST_CASE("no agent settles within the completion of another one", "[tree][stop][G4][Q3]") {
+  ToolTurn t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent a = t.agent(), b = t.root("b");
+  t.ask(a);
+  t.ask(b);
+  CHECK(b.stop().took_effect());
+  t.settle();
+  std::optional<AgentState> within;
+  CHECK(a.stop({.on_settled = [&](const StopReport&) {
+           t.llm->answer("b", "late");
+           within = b.state().value();
+         }}).took_effect());
+  t.settle();
+  t.llm->answer("a", "late");
+  t.settle();
+  CHECK(within == AgentState::stopping);
+  CHECK(b.state().value() == AgentState::stopped);
+}

@@ -1,7 +1,11 @@
 // Terminate: the agent and its subtree are removed from every table.
 #include "support/drive/tree_fixture.hpp"
 
+#include <agentcore/conversation.hpp>
 #include <agentcore/testing/references.hpp>
+
+#include <string>
+#include <vector>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -327,4 +331,53 @@ TEST_CASE("a scope may be closed and destroyed in a callback of its own close", 
   scope->close();
   t.settle();
   CHECK(t.tree->size() == 0);
+}
+
+TEST_CASE("the grace period of an earlier stop says nothing about a later one", "[tree][stop][X12][G4]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent a = t.root("a"), b = t.root("b");
+  std::vector<std::vector<std::string>> abandoned;
+  const auto stop = [&](const Agent& agent, bool cascade, Duration grace) {
+    CHECK(agent
+              .stop({.cascade = cascade,
+                     .grace = grace,
+                     .on_settled = [&](const StopReport& report) { abandoned.push_back(report.abandoned); }})
+              .took_effect());
+    t.settle();
+  };
+  const bool cascade = GENERATE(true, false);
+  t.ask(a);
+  stop(a, cascade, seconds(1));
+  t.advance(seconds(1));
+  REQUIRE(abandoned == std::vector<std::vector<std::string>>{{"a"}});
+  CHECK(a.resume().took_effect());
+  t.settle();
+  t.ask(a);
+  t.ask(b);
+  stop(a, cascade, seconds(60));
+  stop(b, true, seconds(1));
+  t.advance(seconds(1));  // the calls of all agents are looked at
+  CHECK(t.state("b") == AgentState::stopped);
+  CHECK(t.state("a") == AgentState::stopping);
+  CHECK(t.seen.count("abandoned a") == 1);
+  t.llm->answer("a", "late");
+  t.settle();
+  // Nor is it named for what the earlier one gave up.
+  REQUIRE(abandoned.size() == 3);
+  CHECK(abandoned[2].empty());
+}
+
+TEST_CASE("a delete gives the calls of the forks the grace period of the delete",
+          "[tree][delete][fork][X12]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  const Agent copy = fork(agent, {.id = "copy"}).value();
+  t.ask(copy);
+  CHECK(agent.terminate({.grace = seconds(1), .forks = Forks::terminate}).took_effect());
+  t.settle();
+  CHECK(copy.exists());
+  t.advance(seconds(1));
+  CHECK_FALSE(copy.exists());
 }
