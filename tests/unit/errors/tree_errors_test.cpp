@@ -14,6 +14,10 @@ namespace {
 Error of(const ChangeResult& result) {
   return {result.reason, result.message};
 }
+template <typename T>
+Error error_of(const Result<T>& result) {
+  return result ? Error{Errc::none, "there was no error"} : result.error();
+}
 
 const std::string handle_is_empty = "the Agent handle is empty; get one from AgentTree::create() or find()";
 const std::string agent_is_gone = "the agent does not exist: it was deleted, or its tree was destroyed";
@@ -23,12 +27,12 @@ void add_ids(ErrorRows& rows) {
   TreeFixture t;
   t.root("a");
   const std::string rule = "AgentSpec::id must be 1 to 255 bytes of UTF-8 and must not begin with '@'";
-  rows.push_back({"an id with @", t.tree->create({.id = "@1"}).error(), Errc::invalid_agent_id, rule});
+  rows.push_back({"an id with @", error_of(t.tree->create({.id = "@1"})), Errc::invalid_agent_id, rule});
   rows.push_back(
-      {"an id not in UTF-8", t.tree->create({.id = "\xff"}).error(), Errc::invalid_agent_id, rule});
-  rows.push_back({"an id twice", t.tree->create({.id = "a"}).error(), Errc::agent_exists,
+      {"an id not in UTF-8", error_of(t.tree->create({.id = "\xff"})), Errc::invalid_agent_id, rule});
+  rows.push_back({"an id twice", error_of(t.tree->create({.id = "a"})), Errc::agent_exists,
                   "an agent with the id 'a' exists already"});
-  rows.push_back({"no id", t.tree->find("").error(), Errc::missing_agent_id, "the agent id is empty"});
+  rows.push_back({"no id", error_of(t.tree->find("")), Errc::missing_agent_id, "the agent id is empty"});
   rows.push_back({"an unknown message", of(t.root("mail").remove_queued(MessageId{17})),
                   Errc::message_not_found,
                   "no message m17 waits in the mailbox of the agent: its turn has begun, it was dropped, or "
@@ -36,10 +40,10 @@ void add_ids(ErrorRows& rows) {
                   "another agent"});
   rows.push_back(
       {"an unknown grant", of(t.tree->revoke(17)), Errc::grant_not_found, "no grant has the id 17"});
-  rows.push_back({"an unknown turn", rewind(t.root("talk"), 3).error(), Errc::turn_not_found,
+  rows.push_back({"an unknown turn", error_of(rewind(t.root("talk"), 3)), Errc::turn_not_found,
                   "turn 3 is not in the conversation of the agent; see turns_of()"});
   rows.push_back(
-      {"an unknown id", t.tree->find("x").error(), Errc::agent_not_found, "no agent has the id 'x'"});
+      {"an unknown id", error_of(t.tree->find("x")), Errc::agent_not_found, "no agent has the id 'x'"});
 }
 
 void add_limits(ErrorRows& rows) {
@@ -48,12 +52,12 @@ void add_limits(ErrorRows& rows) {
   options.max_agents = 3;
   TreeFixture t(options);
   const Agent child = t.child(t.root("a"), "b");
-  rows.push_back({"a child below the last level", child.create_child().error(), Errc::depth_limit,
+  rows.push_back({"a child below the last level", error_of(child.create_child()), Errc::depth_limit,
                   "the tree would become deeper than TreeOptions::max_depth (2)"});
   t.root("c");
-  rows.push_back({"one agent too many", t.tree->create().error(), Errc::agent_limit,
+  rows.push_back({"one agent too many", error_of(t.tree->create()), Errc::agent_limit,
                   "the tree has as many agents as TreeOptions::max_agents allows (3)"});
-  rows.push_back({"a null spec", t.tree->create(SharedAgentSpec()).error(), Errc::invalid_config,
+  rows.push_back({"a null spec", error_of(t.tree->create(SharedAgentSpec())), Errc::invalid_config,
                   "the shared AgentSpec is null; pass a spec"});
 }
 
@@ -76,26 +80,27 @@ void add_missing_agents(ErrorRows& rows) {
   TreeFixture t;
   const Agent none;
   const Agent agent = t.root("a");
-  rows.push_back({"state() of a root's parent", agent.parent().error(), Errc::agent_not_found,
+  rows.push_back({"state() of a root's parent", error_of(agent.parent()), Errc::agent_not_found,
                   "a root agent has no parent"});
   TerminateScope scope(*t.tree);
   scope.close();
-  rows.push_back({"a closed scope", scope.create().error(), Errc::agent_not_found,
+  rows.push_back({"a closed scope", error_of(scope.create()), Errc::agent_not_found,
                   "the TerminateScope is closed; make a new one"});
   CHECK(agent.terminate().accepted());
   t.settle();
   rows.push_back(
-      {"state() of an empty handle", none.state().error(), Errc::agent_not_found, handle_is_empty});
-  rows.push_back({"create_child() of an empty handle", none.create_child().error(), Errc::agent_not_found,
+      {"state() of an empty handle", error_of(none.state()), Errc::agent_not_found, handle_is_empty});
+  rows.push_back({"create_child() of an empty handle", error_of(none.create_child()), Errc::agent_not_found,
                   handle_is_empty});
   rows.push_back(
-      {"parent() of an empty handle", none.parent().error(), Errc::agent_not_found, handle_is_empty});
+      {"parent() of an empty handle", error_of(none.parent()), Errc::agent_not_found, handle_is_empty});
   rows.push_back({"grant() of an empty handle", of(none.grant({})), Errc::agent_not_found, handle_is_empty});
-  rows.push_back({"state() of a deleted agent", agent.state().error(), Errc::agent_not_found, agent_is_gone});
-  rows.push_back({"create_child() of a deleted agent", agent.create_child().error(), Errc::agent_not_found,
+  rows.push_back(
+      {"state() of a deleted agent", error_of(agent.state()), Errc::agent_not_found, agent_is_gone});
+  rows.push_back({"create_child() of a deleted agent", error_of(agent.create_child()), Errc::agent_not_found,
                   agent_is_gone});
   rows.push_back(
-      {"parent() of a deleted agent", agent.parent().error(), Errc::agent_not_found, agent_is_gone});
+      {"parent() of a deleted agent", error_of(agent.parent()), Errc::agent_not_found, agent_is_gone});
   rows.push_back({"grant() of a deleted agent", of(agent.grant({})), Errc::agent_not_found, agent_is_gone});
 }
 
@@ -105,14 +110,14 @@ void add_closed_gates(ErrorRows& rows) {
   const Agent parent = t.root("a");
   t.ask(parent);
   CHECK(parent.stop().took_effect());
-  rows.push_back({"a child of a stopping agent", parent.create_child().error(), Errc::agent_stopping,
+  rows.push_back({"a child of a stopping agent", error_of(parent.create_child()), Errc::agent_stopping,
                   "the parent, or an ancestor of it, is stopping; resume it after the stop has ended"});
   t.llm->answer("a", "late");
   t.settle();
-  rows.push_back({"a child of a stopped agent", parent.create_child().error(), Errc::agent_stopped,
+  rows.push_back({"a child of a stopped agent", error_of(parent.create_child()), Errc::agent_stopped,
                   "the parent, or an ancestor of it, is stopped; resume it first"});
   CHECK(parent.terminate().took_effect());
-  rows.push_back({"a child of an agent that is being deleted", parent.create_child().error(),
+  rows.push_back({"a child of an agent that is being deleted", error_of(parent.create_child()),
                   Errc::agent_terminating, "the parent, or an ancestor of it, is being deleted"});
   t.settle();
 }
@@ -122,11 +127,11 @@ void add_stop_all(ErrorRows& rows) {
   t.llm->on_stop = OnStop::deaf;
   t.ask(t.root("a"));
   CHECK(t.tree->stop_all().took_effect());
-  rows.push_back({"a root during stop_all()", t.tree->create().error(), Errc::agent_stopping,
+  rows.push_back({"a root during stop_all()", error_of(t.tree->create()), Errc::agent_stopping,
                   "the tree is stopping; call AgentTree::resume_all() after the stop has ended"});
   t.llm->answer("a", "late");
   t.settle();
-  rows.push_back({"a root after stop_all()", t.tree->create().error(), Errc::agent_stopped,
+  rows.push_back({"a root after stop_all()", error_of(t.tree->create()), Errc::agent_stopped,
                   "the tree is stopped; call AgentTree::resume_all() first"});
 }
 
@@ -135,11 +140,12 @@ void add_runtime_gone(ErrorRows& rows) {
   const Agent agent = t.root("a");
   t.runtime.reset();
   rows.push_back(
-      {"create() without a Runtime", t.tree->create().error(), Errc::runtime_gone, runtime_is_gone});
+      {"create() without a Runtime", error_of(t.tree->create()), Errc::runtime_gone, runtime_is_gone});
   rows.push_back(
-      {"find() without a Runtime", t.tree->find("b").error(), Errc::runtime_gone, runtime_is_gone});
-  rows.push_back({"state() without a Runtime", agent.state().error(), Errc::runtime_gone, runtime_is_gone});
-  rows.push_back({"parent() without a Runtime", agent.parent().error(), Errc::runtime_gone, runtime_is_gone});
+      {"find() without a Runtime", error_of(t.tree->find("b")), Errc::runtime_gone, runtime_is_gone});
+  rows.push_back({"state() without a Runtime", error_of(agent.state()), Errc::runtime_gone, runtime_is_gone});
+  rows.push_back(
+      {"parent() without a Runtime", error_of(agent.parent()), Errc::runtime_gone, runtime_is_gone});
   rows.push_back({"grant() without a Runtime", of(agent.grant({})), Errc::runtime_gone, runtime_is_gone});
 }
 
@@ -160,7 +166,7 @@ void add_out_of_memory(ErrorRows& rows) {
     const FailingAllocation failing(1, 1);
     made = t.tree->create(std::move(spec));
   }
-  rows.push_back({"create() without memory", made.error(), Errc::out_of_memory, "out of memory"});
+  rows.push_back({"create() without memory", error_of(made), Errc::out_of_memory, "out of memory"});
 }
 #else
 void add_out_of_memory(ErrorRows&) {  // no allocation can be made to fail
