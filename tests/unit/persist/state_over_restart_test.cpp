@@ -528,3 +528,51 @@ TEST_CASE("a delete after one with the forks that was withdrawn keeps the forks,
   CHECK_FALSE(life.tree->find("a"));
   CHECK(life.tree->find("copy"));
 }
+
+TEST_CASE("a budget of time that is used up stays so over a restart and an import",
+          "[persist][restore][budget]") {
+  testing::ManualClock clock;
+  const RuntimeOptions runtime{.clock = &clock};
+  MemoryStore store;
+  const bool subtree = GENERATE(false, true);
+  std::string document;
+  {
+    Life life(store, {}, {}, RuntimeOptions(runtime));
+    life.llm.enqueue(silence());
+    const Agent agent = life.create("a");
+    const Budget budget{.wall_clock = std::chrono::seconds(10)};
+    REQUIRE((subtree ? agent.grant_subtree(budget) : agent.grant(budget)));
+    REQUIRE(agent.send("go"));
+    poll(life);
+    clock.advance(std::chrono::seconds(11));
+    poll(life);
+    REQUIRE(agent.state().value() == AgentState::stopped);
+    document = export_agents(agent).value();
+  }
+  const auto check_used_up = [](Life& life) {
+    poll(life);
+    const Agent agent = life.find("a");
+    REQUIRE(agent.resume().took_effect());
+    poll(life);
+    REQUIRE(agent.send("go"));
+    poll(life);
+    CHECK(life.llm.calls() == 0);
+    CHECK(agent.state().value() == AgentState::stopped);
+    // A new grant is a new budget.
+    REQUIRE((agent.grant({.wall_clock = std::chrono::seconds(10)}) &&
+             agent.grant_subtree({.wall_clock = std::chrono::seconds(10)})));
+    REQUIRE(agent.resume().took_effect());
+    poll(life);
+    REQUIRE(agent.send("go"));
+    poll(life);
+    CHECK(life.llm.calls() == 1);
+  };
+  {
+    Life life(store, {}, {}, RuntimeOptions(runtime));
+    check_used_up(life);
+  }
+  MemoryStore other;
+  Life life(other, {}, {}, RuntimeOptions(runtime));
+  REQUIRE(import_agents(*life.tree, document));
+  check_used_up(life);
+}

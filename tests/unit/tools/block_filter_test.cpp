@@ -62,3 +62,12 @@ TEST_CASE("the text of a whole answer has no trailing blanks", "[tools][X30]") {
   CHECK(without_blocks("A \n<tool_call>{}</tool_call>\n<tool_call>{}</tool_call>") == "A");
   CHECK(without_blocks("<tool_call>") == "");
 }
+
+TEST_CASE("a tag is found right behind the beginning of another one", "[tools][X30]") {
+  CHECK(passed({"a<tool_call>x<</tool_call>b"}) == Pieces{"ab", ""});
+  CHECK(passed({"a<tool_call>x</tool_</tool_call>b"}) == Pieces{"ab", ""});
+  CHECK(passed({"a<<tool_call>x</tool_call>b"}) == Pieces{"a<b", ""});
+  CHECK(passed({"a<tool_<tool_call>x</tool_call>b"}) == Pieces{"a<tool_b", ""});
+  CHECK(passed({"a<tool_", "<tool_c", "all>x</tool", "_call></tool_call>b"}) ==
+        Pieces{"a", "<tool_", "", "</tool_call>b", ""});
+}

@@ -401,6 +401,10 @@ TEST_CASE("native names are valid for providers and distinct", "[tools][Y9]") {
   using detail::tools::native_name;
   CHECK(native_name("", "add") == "add");
   CHECK(native_name("doc", "go") == "doc__go");
+  // The longest that providers accept stays as it is.
+  CHECK(native_name("", std::string(64, 'x')) == std::string(64, 'x'));
+  CHECK(native_name(std::string(31, 'x'), std::string(31, 'y')) ==
+        std::string(31, 'x') + "__" + std::string(31, 'y'));
   const std::vector<std::string> names{native_name("a b", "go"),
                                        native_name("a.b", "go"),
                                        native_name("a_b", "go"),

@@ -1,7 +1,13 @@
 #include "tools/text_protocol.hpp"
 
 #include "support/catch.hpp"
+#include "tools/protocol.hpp"
+#include "tools/registry.hpp"
 
+#include <agentcore/chat.hpp>
+
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -222,4 +228,42 @@ TEST_CASE("a correction names the mistake and the expected form", "[tools][X30]"
   const std::string text = tool_text_correction("it is not valid JSON");
   CHECK(text.find("it is not valid JSON") != std::string::npos);
   CHECK(text.find(R"(<tool_call>{"calls":[{"window_id":)") != std::string::npos);
+}
+
+TEST_CASE("the marks of what was sent before count the messages as the text protocol writes them",
+          "[tools][context]") {
+  using namespace agentcore;
+  ChatMessage asks = ChatMessage::assistant("I look.");
+  asks.tool_calls = {{"c1", "look", "{}"}, {"c2", "look", "{}"}};
+  ChatMessage first{Role::tool, "one"}, second{Role::tool, "two"};
+  first.tool_call_id = "c1";
+  second.tool_call_id = "c2";
+  const bool has_system = GENERATE(true, false);
+  ChatRequest request;
+  if (has_system) request.messages.push_back(ChatMessage::system("Be brief."));
+  for (const ChatMessage& message : {ChatMessage::user("look"), asks, first, second,
+                                     ChatMessage::assistant("Done."), ChatMessage::user("go on")})
+    request.messages.push_back(message);
+  const std::size_t before = has_system ? 1 : 0;
+  request.sent_before = {before + 1, before + 4};
+  const auto shows_nothing = [](std::uint64_t) { return false; };
+  protocol_of(ToolProtocol::text)
+      .write(registry_of(nullptr), shows_nothing, VolatilePlace::last_message, request);
+  REQUIRE(request.messages.size() == 6);  // the instructions are in a system message
+  CHECK(request.messages[3].content.starts_with("Results of your calls:"));
+  // Up to the question, and up to the results, which are one message.
+  CHECK(request.sent_before == std::vector<std::size_t>{2, 4});
+}
+
+TEST_CASE("the text of a result says whether it failed, and nothing else is read as that", "[tools][X31]") {
+  using agentcore::ToolResult;
+  ToolResult data;
+  data.success = true;
+  data.data = "{}";
+  CHECK(text_of(data) == "{}");
+  data.message = "found";
+  CHECK(text_of(data) == "found\n{}");
+  CHECK(text_of(ToolResult::failed("no disk")) == "error: no disk");
+  CHECK(message_of("error: no disk", false) == "no disk");
+  CHECK(message_of("error: is a word of the file", true) == "error: is a word of the file");
 }

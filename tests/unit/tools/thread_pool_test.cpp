@@ -137,6 +137,25 @@ TEST_CASE("an exception of a blocking tool is a failed result", "[tools][G16]") 
       named("t"), pool, [](const nlohmann::json&, const ToolContext&) -> ToolResult { throw 7; }));
   CHECK_FALSE(odd.success);
   CHECK(odd.message == "the tool failed: an exception that is no std::exception");
+  // Of a tool that runs on the loop thread, too.
+  const ToolResult here = fixture.run(
+      make_tool(named("t"), [](const nlohmann::json&, const ToolContext&) -> ToolResult { throw 7; }));
+  CHECK_FALSE(here.success);
+  CHECK(here.message == "the tool failed: an exception that is no std::exception");
+}
+
+TEST_CASE("a pool begins its jobs in their order", "[tools]") {
+  BusyPool busy;
+  std::string order;  // of one thread
+  Latch done(1);
+  for (const char job : {'a', 'b', 'c', 'd'})
+    busy.pool->submit([&order, &done, job] {
+      order += job;
+      if (order.size() == 4) done.count_down();
+    });
+  busy.go.count_down();
+  done.wait();
+  CHECK(order == "abcd");
 }
 
 TEST_CASE("a blocking tool needs an executor", "[tools]") {
