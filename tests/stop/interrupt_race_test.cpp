@@ -131,10 +131,12 @@ TEST_CASE("an interrupt while a handler returns takes effect, or its turn comple
   std::atomic<int> called{0};     // the last round whose interrupt has returned
   int round = 0;
   // The two delays have no common factor, so that the interrupt comes before, between and after all steps,
-  // also in a part of the rounds.
+  // also in a part of the rounds. In some rounds the handler waits for the interrupt, which takes effect then
+  // also where the two threads never run at once.
   const auto handle = [&](const Agent&, const Message&) {
     returning.store(round);
     spin(round * 811 % 16381);
+    while (round % 64 == 0 && called.load() != round) std::this_thread::yield();
   };
   const Agent agent = tree.create({.handler = handle}).value();
   std::jthread other([&] {
