@@ -73,6 +73,7 @@ void fill(Life& life, SmallStore& store) {
   REQUIRE(d.send(many('d', 6'000)));
   life.runtime.run_until_idle();
   REQUIRE(store.refused != 0);
+  store.urgent = 0;  // the restore has used the reserve
 }
 
 }  // namespace
