@@ -62,9 +62,10 @@ void EndOrigins::remove_read() noexcept {
 StopOrigin EndOrigins::find(const core::Node& node) const noexcept {
   if (count_.load(std::memory_order_seq_cst) == 0) return {};
   const core::Lock lock(mutex_);
-  const auto found = std::find_if(entries_.rbegin(), entries_.rend(),
-                                  [&](const Entry& entry) { return covers(entry, node); });
-  return found == entries_.rend() ? StopOrigin() : found->origin;
+  // The oldest: what comes later found the turn ended.
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return covers(entry, node); });
+  return found == entries_.end() ? StopOrigin() : found->origin;
 }
 
 std::size_t EndOrigins::count(const core::References& refers) const noexcept {

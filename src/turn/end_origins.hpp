@@ -36,7 +36,7 @@ class EndOrigins {
   void set_read(std::uint32_t interrupt) noexcept;
   // The loop has ended the turns of all interrupts of subtrees whose operations it has read.
   void remove_read() noexcept;
-  // Why the last turn of `node` was ended by an abort or an interrupt.
+  // Why the last turn of `node` was ended by an abort or an interrupt: the reason of the first one.
   StopOrigin find(const core::Node& node) const noexcept;
   // How many entries there are for these agents (for leak tests).
   std::size_t count(const core::References& refers) const noexcept;

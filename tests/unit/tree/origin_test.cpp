@@ -247,3 +247,111 @@ TEST_CASE("no history and no request has who stopped an agent or why", "[tree][o
     CHECK(text.find("boss") == std::string::npos);
   }
 }
+
+TEST_CASE("of several verbs that would end a turn the first one tells its reason",
+          "[tree][origin][interrupt][X39][G10]") {
+  enum class First { own, parent, top };
+  const First first = GENERATE(First::own, First::parent, First::top);
+  const bool handles = GENERATE(false, true);  // the turn is one of a MessageHandler
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent top = t.root("top"), parent = t.child(top, "parent");
+  Agent child;
+  const auto interrupt = [&](First which) {
+    InterruptOptions options{.scope = InterruptScope::subtree, .reason = "of the parent"};
+    if (which == First::own) return child.interrupt({.reason = "its own"});
+    if (which == First::parent) return parent.interrupt(options);
+    options.reason = "of the top";
+    return top.interrupt(options);
+  };
+  const auto all = [&] {
+    CHECK(interrupt(first).took_effect());
+    for (const First other : {First::own, First::parent, First::top})
+      if (other != first) static_cast<void>(interrupt(other));
+  };
+  AgentSpec spec;
+  if (handles) spec.handler = [&](const Agent&, const Message&) { all(); };
+  child = t.child(parent, "child", std::move(spec));
+  if (handles) {
+    CHECK(child.send("go"));
+  } else {
+    t.ask(child);
+    all();
+  }
+  t.settle();
+  const char* const reason = first == First::own      ? "idle user /its own"
+                             : first == First::parent ? "idle user /of the parent"
+                                                      : "idle user /of the top";
+  CHECK(seen.of("child") == Lines{reason});
+}
+
+TEST_CASE("an interrupt of a subtree does not give its reason to the turn that follows",
+          "[tree][origin][interrupt][X39]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent parent = t.root("parent"), child = t.child(parent, "child");
+  t.ask(child);
+  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .reason = "one"}).took_effect());
+  CHECK(child.send("next"));
+  while (t.llm->calls() < 2 && t.runtime->poll(Duration(0))) {
+  }
+  REQUIRE(t.llm->calls() == 2);
+  CHECK(child.interrupt().took_effect());
+  t.settle();
+  CHECK(seen.of("child") == Lines{"idle user /one"});
+}
+
+TEST_CASE("a turn that begins after an interrupt that the loop has not read has no part in its reason",
+          "[tree][origin][interrupt][X39]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent parent = t.root("parent");
+  const Agent child =
+      t.child(parent, "child", {.handler = [&](const Agent& self, const Message& message) {
+                if (message.text == "first")
+                  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .reason = "one"}).took_effect());
+                else
+                  CHECK(self.interrupt().took_effect());
+              }});
+  CHECK(child.send("first"));
+  CHECK(child.send("second"));
+  t.settle();
+  CHECK(t.seen.count("ended child 1 interrupted") == 1);
+  CHECK(t.seen.count("ended child 2 interrupted") == 1);
+  CHECK(seen.of("child") == Lines{"idle user /one"});
+}
+
+TEST_CASE("each of two verbs that the loop reads together tells its own reason",
+          "[tree][origin][interrupt][X39]") {
+  TreeFixture t;
+  Origins seen(*t.tree);
+  const Agent a = t.root("a", {.handler = [](const Agent& self, const Message& message) {
+                           CHECK(self.interrupt({.reason = message.text}).took_effect());
+                         }});
+  for (const char* const reason : {"one", "two", "three"}) CHECK(a.send(reason));
+  t.settle();
+  CHECK(seen.of("a") == Lines{"idle user /one", "idle user /two", "idle user /three"});
+}
+
+TEST_CASE("each result has the reason of the end of its own turn, though the loop has read neither",
+          "[tree][origin][interrupt][X39]") {
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.root("a");
+  std::vector<std::string> reasons;
+  const auto ends =
+      t.tree->on<TurnEnded>([&](const TurnEnded& ended) { reasons.push_back(ended.result->error.message); });
+  t.ask(agent, "first");
+  CHECK(agent.send("second"));
+  t.runtime->post([&] {
+    std::thread([&] { CHECK(agent.interrupt({.reason = "one"}).took_effect()); }).join();
+    FakeClient::finish(t.llm->call(0), ChatOutcome::cancelled());  // the next turn may begin
+    std::thread([&] { static_cast<void>(agent.interrupt({.reason = "two"})); }).join();
+  });
+  t.settle();
+  if (reasons.size() == 1) {  // the next turn began later
+    CHECK(agent.interrupt({.reason = "two"}).took_effect());
+    t.settle();
+  }
+  CHECK(reasons == Lines{"one", "two"});
+}
