@@ -52,11 +52,9 @@ void RestoreReporter::ask_again(const StoredTree& stored) {
 // one of its calls may not ask any more: then the turn ends. An observer may have answered those that ask.
 void RestoreReporter::ask_again(Node& node, const StoredAgentOfTree& agent) noexcept {
   const bool only_waits = tree_.persistence->options().turns == InterruptedTurns::end;
-  const turn::Questions& questions = turns_.questions().list();
-  const std::uint64_t before = questions.added();
-  turns_.restorer().ask_again(node);
+  const bool all_ask = turns_.restorer().ask_again(node);
   if (is_gone(agent) || !only_waits || !turn::is_active(node)) return;
-  if (questions.added() - before < agent.record.turn->questions.size()) turns_.interrupt(node);
+  if (!all_ask) turns_.interrupt(node);
 }
 
 void RestoreReporter::emit(Node& node, const StoredAgentOfTree& agent) {

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -59,17 +61,22 @@ Next ToolCalls::run_all(Turn turn) {
   return Next::proceed;
 }
 
-Next ToolCalls::ask_again(Turn turn) {
+Next ToolCalls::ask_again(Turn turn, bool& all_ask) {
   const std::uint32_t round = turn.active().tool_turns;
   const std::vector<RestoredQuestion> questions = turn.active().questions;
+  std::set<std::string_view> begun;  // the ids of calls
   for (const RestoredQuestion& question : questions) {
+    if (!begun.insert(question.call_id).second) continue;
     std::vector<PendingCall>& calls = turn.active().calls;
     const auto call = std::find_if(calls.begin(), calls.end(), [&](const PendingCall& one) {
       return one.state == State::waiting && CallRecords::step_of(turn, one).call_id == question.call_id;
     });
+    all_ask = all_ask && call != calls.end();
     if (call == calls.end()) continue;
+    const std::uint64_t before = desk_.list().added();
     const auto index = static_cast<std::size_t>(call - calls.begin());
     const Next next = start(turn, index, question.is_approval ? Begin::later : Begin::now);
+    all_ask = all_ask && desk_.list().added() != before;
     if (next != Next::proceed) return next;
     if (turn.active().tool_turns != round) break;
   }

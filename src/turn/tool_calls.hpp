@@ -43,8 +43,10 @@ class ToolCalls {
   // ends the turn, ActiveTurn::ends is set.
   Next run_all(Turn turn);
   // After a restart: asks again what the calls had asked people (ActiveTurn::questions), and begins no other
-  // call. `wait`: the turn is still there.
-  Next ask_again(Turn turn);
+  // call. `wait`: the turn is still there. `all_ask` becomes false if one of these calls does not ask
+  // anything now. A call that had asked one question after the other asks the first one again, and the others
+  // later.
+  Next ask_again(Turn turn, bool& all_ask);
   // A verb has ended the call of that id: writes how. Does nothing if the turn of the call is over.
   void finish(core::Node& node, std::string_view call_id) noexcept;
   // The turn ends: from now on no verb finds its calls.

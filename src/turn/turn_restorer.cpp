@@ -215,17 +215,19 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   if (is_done) static_cast<void>(environment_.claims.claim(key));
 }
 
-void TurnRestorer::ask_again(core::Node& node) noexcept {
+bool TurnRestorer::ask_again(core::Node& node) noexcept {
+  bool all_ask = true;
   const AgentEntry entry(environment_, node);
   runner_.run(node, [&] {
     const Turn turn(node);
     if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
     turn.active().running = true;  // what an answer within it approves begins later, in run_all()
-    const Next next = tool_calls_.ask_again(turn);
+    const Next next = tool_calls_.ask_again(turn, all_ask);
     if (!turn.is_over()) turn.active().running = false;
     return next;
   });
   environment_.listener.on_activity_ended(node);
+  return all_ask;
 }
 
 }  // namespace agentcore::detail::turn

@@ -34,8 +34,8 @@ class TurnRestorer {
   // begun. Throws std::bad_alloc.
   std::vector<InterruptedCall> resume(core::Node& node, const StoredTurn& stored);
   // The agent is in its tree, after resume(): asks again what the turn had asked people. Runs code of the
-  // host.
-  void ask_again(core::Node& node) noexcept;
+  // host. False: a call that had asked something does not ask anything now.
+  bool ask_again(core::Node& node) noexcept;
 
  private:
   std::optional<TurnDeadline> deadline_of(const StoredTurn& stored) const;

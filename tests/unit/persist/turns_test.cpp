@@ -820,6 +820,24 @@ TEST_CASE("a question gets its number again only if it asks the same", "[persist
     CHECK(life.tree->questions()[0].id == "q_2");
     CHECK(life.tree->questions()[0].text == "Which town?");
   }
+  SECTION("the tool begins with its first question, and the process ends again before it is answered") {
+    std::string first;
+    for (int restart = 0; restart < 3; ++restart) {
+      CAPTURE(restart);
+      Life life(store, options);
+      REQUIRE(life.tree->questions().size() == 1);
+      CHECK(life.tree->questions()[0].text == "Which beach?");
+      if (restart == 0) first = life.tree->questions()[0].id;
+      CHECK(life.tree->questions()[0].id == first);
+      poll(life);
+      REQUIRE(life.tree->flush());
+      if (restart < 2) continue;
+      REQUIRE(life.tree->answer(first, "this").accepted());
+      poll(life);
+      REQUIRE(life.tree->questions().size() == 1);
+      CHECK(life.tree->questions()[0].id == "q_2");
+    }
+  }
   SECTION("the same text has other choices") {
     texts = {"Which town?", "x"};
     Life life(store, options);
@@ -1052,4 +1070,147 @@ TEST_CASE("a damaged conversation of a turn in progress stops its agent, and no 
   CHECK(life.report->messages == 4);
   poll(life);
   CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"go", "go", "later", "later"});
+}
+
+TEST_CASE("after a restart an approval does not get the number of a question of the same call",
+          "[persist][turns][questions]") {
+  MemoryStore store;
+  auto registry = std::make_shared<ToolRegistry>();
+  registry->add({.spec = {.name = "both", .replay = ToolReplay::safe, .needs_approval = true},
+                 .start = [](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+                   // The words in which its approval is asked, too.
+                   context.ask({.text = "{}"},
+                               [done](const Answer& answer) { done(ToolResult::done(answer.text)); });
+                 }});
+  RestoreOptions options{.durability = Durability::each_step, .turns = InterruptedTurns::go_on};
+  options.code.add_tools("tools", registry);
+  {
+    Life life(store, options);
+    life.llm.enqueue(calls({call("c1", "both")}));
+    const Agent agent = life.create("a", {.code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(life.tree->approve("q_1").accepted());
+    poll(life);
+    REQUIRE(life.tree->questions().at(0).id == "q_2");
+    REQUIRE(life.tree->flush());
+  }
+  Life life(store, options);
+  poll(life);
+  REQUIRE(life.tree->questions().size() == 1);
+  const OpenQuestion approval = life.tree->questions()[0];
+  CHECK(approval.kind == QuestionKind::approval);
+  CHECK(approval.id != "q_2");
+  REQUIRE(life.tree->approve(approval.id).accepted());
+  poll(life);
+  REQUIRE(life.tree->questions().size() == 1);
+  CHECK(life.tree->questions()[0].kind == QuestionKind::question);
+  CHECK(life.tree->questions()[0].id == "q_2");
+}
+
+TEST_CASE(
+    "the mark of a turn that ended early is there after a restart, although its question was stored before",
+    "[persist][turns][G8]") {
+  const Interruption how = GENERATE(Interruption::aborted, Interruption::interrupted, Interruption::stopped);
+  MemoryStore store;
+  Tools tools;
+  {
+    Life life(store, tools.options(InterruptedTurns::end, Durability::each_message));
+    life.llm.enqueue(silence());
+    const Agent agent = life.create("a");
+    REQUIRE(agent.send("question"));
+    poll(life);
+    REQUIRE(life.tree->flush());
+    if (how == Interruption::aborted) REQUIRE(agent.abort().took_effect());
+    if (how == Interruption::interrupted) REQUIRE(agent.interrupt().took_effect());
+    if (how == Interruption::stopped) REQUIRE(agent.stop().took_effect());
+    poll(life);
+    REQUIRE(life.tree->flush());
+    REQUIRE(agent.conversation().value().at(0).interruption == how);
+  }
+  Life life(store, tools.options());
+  REQUIRE(life.find("a").conversation().value().size() == 1);
+  CHECK(life.find("a").conversation().value()[0].interruption == how);
+}
+
+TEST_CASE("an answer that was shortened to nothing is gone after a restart, and its question is marked",
+          "[persist][turns][G8]") {
+  MemoryStore store;
+  Tools tools;
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(answer("words"));
+    const Agent agent = life.create("a");
+    const MessageId message = agent.send("question").id;
+    poll(life);
+    REQUIRE(life.tree->flush());
+    REQUIRE(truncate_answer(agent, message, 0));
+    REQUIRE(life.tree->flush());
+    REQUIRE(agent.conversation().value().size() == 1);
+  }
+  Life life(store, tools.options());
+  REQUIRE(life.find("a").conversation().value().size() == 1);
+  CHECK(life.find("a").conversation().value()[0].interruption == Interruption::interrupted);
+}
+
+TEST_CASE("a call that the host has completed is over after a restart, too, and its result is the host's",
+          "[persist][turns][complete_call]") {
+  MemoryStore store;
+  Tools tools;
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(calls({call("c1", "never"), call("c2", "safe")}));
+    const Agent agent = life.create("a", {.parallel_tools = 2, .code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(agent.complete_call("c1", ToolResult::done("by hand")).took_effect());
+    poll(life);
+    REQUIRE(life.tree->flush());
+  }
+  tools.forget();
+  tools.answers = true;
+  Life life(store, tools.options());
+  Ends ends(life);
+  std::uint32_t model_call = 0;
+  const auto deltas =
+      life.tree->on<DeltaReceived>([&](const DeltaReceived& delta) { model_call = delta.call; });
+  CHECK(life.find("a").cancel_call("c1").reason == Errc::call_over);
+  CHECK(life.find("a").complete_call("c1", ToolResult::done("again")).reason == Errc::call_over);
+  life.llm.enqueue(answer("done"));
+  life.runtime.run_until_idle();
+  CHECK(model_call == 2);  // of the turn, the one before the restart included
+  const TurnResult& result = result_of(ends.all);
+  REQUIRE(result.calls.size() == 2);
+  CHECK(result.calls[0].message == "by hand");
+  CHECK(result.calls[0].by_host);
+  CHECK_FALSE(result.calls[1].by_host);
+}
+
+TEST_CASE("a turn that goes on over a restart has the usage and the cost of both parts",
+          "[persist][turns][G15]") {
+  MemoryStore store;
+  Tools tools;
+  // 1 for each token.
+  const AgentSpec spec{.code = {.tools = "tools"}, .prices = {.prompt = 1e6, .completion = 1e6}};
+  testing::ScriptedReply asks = calls({call("c1", "safe")}), answers = answer("done");
+  asks.usage = {.prompt_tokens = 20, .completion_tokens = 10, .total_tokens = 30};
+  answers.usage = {.prompt_tokens = 4, .completion_tokens = 3, .total_tokens = 7};
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(asks);
+    REQUIRE(life.create("a", spec).send("go"));
+    poll(life);
+    REQUIRE(life.tree->flush());
+  }
+  tools.forget();
+  tools.answers = true;
+  Life life(store, tools.options());
+  Ends ends(life);
+  life.llm.enqueue(answers);
+  life.runtime.run_until_idle();
+  const TurnResult& result = result_of(ends.all);
+  CHECK(result.usage.total_tokens == 37);
+  REQUIRE(result.cost);
+  CHECK(*result.cost > 36.9);
+  CHECK(*result.cost < 37.1);
 }
