@@ -67,12 +67,13 @@ std::vector<core::NodeId> Grants::end_all_changed(const core::AgentTable& agents
     const core::Node* const node = agents.find(agent);
     if (!node || !node->spec) continue;
     const ToolRegistry::Impl& registry = tools::registry_of(node->spec->tools);
+    const std::size_t before = ended.size();
     for (const StoredGrant& entry : entries) {
       const tools::Found now = registry.find(entry.covers.window_id, entry.covers.tool);
       if (now.entry.tool && entry.covers.is_changed(entry.covers.window_id, now.entry.tool->spec))
         ended.push_back(entry.id);
     }
-    if (!ended.empty()) changed.push_back(agent);
+    if (ended.size() != before) changed.push_back(agent);
   }
   for (const std::uint64_t id : ended) revoke(id);
   return changed;

@@ -361,3 +361,22 @@ TEST_CASE("grants are gone with the Runtime", "[turn][questions][policy][grants]
   CHECK(t.tree->approve("q_1", GrantScope::agent).reason == Errc::runtime_gone);
   CHECK(t.tree->revoke(1).reason == Errc::runtime_gone);
 }
+
+TEST_CASE("a grant for the agent and one for its subtree are two", "[turn][questions][policy][grants]") {
+  const bool agent_first = GENERATE(true, false);
+  Granted t;
+  const Agent a = t.agent({.parallel_tools = 2});
+  t.child(a, "child", {.tools = t.tools});
+  t.turn("a", {"{}", "{}"});
+  const auto closed = t.tree->on<QuestionClosed>([&](const QuestionClosed& one) {
+    if (one.question_id == "q_1")
+      CHECK(t.tree->approve("q_2", agent_first ? GrantScope::agent : GrantScope::subtree));
+  });
+  CHECK(t.tree->approve("q_1", agent_first ? GrantScope::subtree : GrantScope::agent));
+  t.settle();
+  t.llm->answer("a", "well");
+  t.settle();
+  REQUIRE(t.tree->grants().size() == 2);
+  CHECK(t.tree->grants()[0].scope != t.tree->grants()[1].scope);
+  CHECK(t.runs("child", "{}") == 1);
+}
