@@ -6,6 +6,7 @@
 #include "turn/stable_part.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -176,6 +177,7 @@ void write_context(Environment& environment, Turn turn, ChatRequest& request) {
   const std::vector<ChatMessage>& history = data.conversation.messages();
   const std::string& prompt = system_prompt_of(spec);
   // What was steered since an answer was refused stands behind the correction, which is not sent again.
+  assert(!data.turn->refused || data.turn->refused->at <= history.size());
   const std::size_t unstable = data.turn->refused ? history.size() - data.turn->refused->at : 0;
   data.turn->request_end = history.size() - unstable;
   const ChatMessage* const summary = data.sent.summary();

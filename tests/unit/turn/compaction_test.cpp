@@ -1,4 +1,5 @@
 // Older messages are summarised by a model call of the turn, instead of being left out.
+#include "context/token_count.hpp"
 #include "support/drive/tool_turn.hpp"
 
 #include <agentcore/conversation.hpp>
@@ -834,4 +835,89 @@ TEST_CASE("a context with a summary can be the history of another agent", "[turn
   t.ask(other, "more");
   CHECK(t.request().messages.size() == 6);
   CHECK(t.llm->histories_were_valid());
+}
+
+TEST_CASE("the tokens that a summary leaves are those of the next request", "[turn][context][compaction]") {
+  Compacting t;
+  const Agent agent = t.with_history();
+  std::size_t after = 0;
+  const auto ends = agent.on<CompactionChanged>([&](const auto& change) {
+    if (change.ended) after = change.tokens_after;
+  });
+  const auto sent = [&] { return detail::context::request_tokens(t.request(), bytes); };
+  t.ask(agent, "four" + long_text);
+  t.end_summary(whole(), "the first");
+  CHECK(after == sent());
+  t.answer("re four" + long_text);
+  t.say(agent, "five");
+  t.ask(agent, "six");
+  REQUIRE(t.summarises());
+  t.end_summary(whole(), "the second");
+  REQUIRE_FALSE(t.summarises());
+  CHECK(after == sent());
+}
+
+TEST_CASE("a summary may fill the request to its limit", "[turn][context][compaction][G15]") {
+  const auto tokens_with = [](std::size_t length) {  // of the request; 0: the summary is not used
+    Compacting t;
+    const Agent agent = t.with_history();
+    t.ask(agent, "four");
+    REQUIRE(t.summarises());
+    t.end_summary(whole(), std::string(length, 's'));
+    const bool used = t.sent(agent).starts_with("sum:");
+    return used ? detail::context::request_tokens(t.request(), bytes) : 0;
+  };
+  const std::size_t one = tokens_with(1);
+  REQUIRE(one != 0);
+  const std::size_t most = 1 + 1000 - one;
+  CHECK(tokens_with(most) == 1000);
+  CHECK(tokens_with(most + 1) == 0);
+}
+
+TEST_CASE("a summary may use the last token of its budget", "[turn][context][compaction][budget][G15]") {
+  std::uint64_t needed = 0;
+  {
+    Compacting t;
+    t.ask(t.with_history(), "four");
+    REQUIRE(t.summarises());
+    needed = detail::context::request_tokens(t.request(), bytes) + t.request().max_tokens.value();
+  }
+  for (const std::uint64_t missing : {0U, 1U}) {
+    CAPTURE(missing);
+    Compacting t;
+    t.ask(t.with_history({.context = context({.budget_tokens = needed - missing})}), "four");
+    CHECK(t.summarises() == (missing == 0));
+  }
+}
+
+TEST_CASE("a refused answer stays before what was steered, also when a summary makes the history shorter",
+          "[turn][context][compaction][steer]") {
+  Compacting t;
+  AgentSpec spec;
+  spec.context = context();
+  spec.context.archive_bytes = 0;
+  spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+  for (const char* const name : {"one", "two"}) {
+    spec.history.push_back(ChatMessage::user(name + long_text));
+    spec.history.push_back(ChatMessage::assistant("re " + (name + long_text)));
+  }
+  const Agent agent = t.agent(std::move(spec));
+  t.ask(agent, "three");
+  CHECK(agent.steer("and quickly").reason == Errc::none);
+  const std::string refused(500, 'n');
+  t.answer(refused);
+  REQUIRE(t.summarises());
+  t.end_summary(whole());
+  REQUIRE_FALSE(t.summarises());
+  CHECK(agent.conversation().value().size() == 2);  // the first two turns were removed
+  const std::vector<ChatMessage>& messages = t.request().messages;
+  REQUIRE(messages.size() == 5);
+  CHECK(messages[0].summary);
+  CHECK(messages[1].content == "three");
+  CHECK(messages[2].content == refused);
+  CHECK(messages[3].role == Role::user);
+  CHECK(messages[4].content == "and quickly");
+  CHECK(t.request().stable_messages == 2U);
+  t.answer("{}");
+  CHECK(t.result->outcome == TurnOutcome::completed);
 }

@@ -305,3 +305,28 @@ TEST_CASE("the context of a new agent is its system prompt", "[turn][context][Y8
   CHECK(written(agent.context().value()) == "system:Be brief.");
   CHECK_FALSE(Agent{}.context());
 }
+
+TEST_CASE("an event does not name again what an earlier request of the turn left out",
+          "[turn][context][Y8]") {
+  Trimming t;
+  const auto tools = std::make_shared<ToolRegistry>();
+  tools->open({.id = "w", .content = std::string(50, 'w'), .important = false});
+  tools->add(
+      make_tool({.name = "noop"}, [](const json&, const ToolContext&) { return ToolResult::done("ok"); }));
+  const Agent agent = t.root("a", {.tools = tools, .context = context(1200, 600)});
+  std::vector<ContextTrimmed> trims;
+  const auto events = agent.on<ContextTrimmed>([&](const auto& trimmed) { trims.push_back(trimmed); });
+  for (int i = 0; i < 30; ++i) {
+    t.ask(agent, long_text);
+    if (!trims.empty()) break;
+    t.llm->answer("a", long_text);
+    t.settle();
+  }
+  REQUIRE(trims.size() == 1);
+  CHECK(trims[0].windows == 1);
+  const std::size_t calls = t.llm->calls();
+  t.llm->call_tools("a", {{.id = "1", .name = "noop"}});
+  t.settle();
+  CHECK(t.llm->calls() == calls + 1);
+  CHECK(trims.size() == 1);
+}

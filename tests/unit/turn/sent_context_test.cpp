@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,11 @@ Conversation turns_at(std::vector<std::size_t> questions, std::size_t messages) 
   return conversation;
 }
 
+// The text of the summary that is sent; "none" without one.
+std::string summary_of(const SentContext& sent) {
+  return sent.summary() ? sent.summary()->content : "none";
+}
+
 }  // namespace
 
 TEST_CASE("a shorter history keeps what was left out of it", "[turn][context][compaction]") {
@@ -30,7 +36,7 @@ TEST_CASE("a shorter history keeps what was left out of it", "[turn][context][co
   sent.tokens = {1, 2, 3, 4};
   sent.messages = {false, true, true, true};
   sent.windows = {{1, {4, false}}, {2, {1, true}}};
-  sent.request_ends = {1, 2, 4};
+  sent.request_ends = {1, 2, 3, 4};
   sent.keep_first(2, turns_at({1}, 2));
   CHECK(sent.tokens == std::vector<std::size_t>{1, 2});
   CHECK(sent.messages == std::vector<bool>{false, true});
@@ -57,34 +63,36 @@ TEST_CASE("a history that is taken back has the newest summary that covers no lo
   sent.messages = {false, false, true, true, true, true, true};
   sent.summarise(ChatMessage::user("first"), 5);  // of 0 and 1
   sent.messages = {false, false, false, true, false, true, true};
+  sent.request_ends = {3, 6};
   sent.summarise(ChatMessage::user("second"), 7);  // of 2 and 4, too
-  CHECK(sent.summary()->content == "second");
+  CHECK(sent.request_ends.empty());                // no earlier request begins as the next one
+  CHECK(summary_of(sent) == "second");
   CHECK(sent.summary_tokens() == 7);
   SECTION("it covers no lost message") {
     sent.keep_first(6, turns_at({0, 3, 5}, 6));
-    CHECK(sent.summary()->content == "second");
+    CHECK(summary_of(sent) == "second");
     CHECK(sent.messages == std::vector<bool>{false, false, false, true, false, true});
   }
   SECTION("the second covers a lost message") {
     sent.keep_first(4, turns_at({0, 3}, 4));
-    CHECK(sent.summary()->content == "first");
+    CHECK(summary_of(sent) == "first");
     CHECK(sent.messages == std::vector<bool>{false, false, true, true});
   }
   SECTION("the second covers the last question") {
     sent.keep_first(6, turns_at({0, 4}, 6));
-    CHECK(sent.summary()->content == "first");
+    CHECK(summary_of(sent) == "first");
     CHECK(sent.messages == std::vector<bool>{false, false, true, true, true, true});
   }
   SECTION("both cover lost messages") {
     sent.keep_first(1, turns_at({0}, 1));
-    CHECK(sent.summary() == nullptr);
+    CHECK(summary_of(sent) == "none");
     CHECK(sent.summary_tokens() == 0);
     CHECK(sent.messages == std::vector<bool>{true});
   }
   SECTION("the only summary that covers removed messages stays, although it covers the last question") {
     sent.remove(0, 1);
     sent.keep_first(1, turns_at({0}, 1));
-    CHECK(sent.summary()->content == "first");
+    CHECK(summary_of(sent) == "first");
     CHECK(sent.messages == std::vector<bool>{false});
   }
 }

@@ -27,6 +27,21 @@ TEST_CASE("the question of an interrupted turn ended a request and stays apart",
   CHECK(t.llm->call(3).request.sent_before == Ends{2, 5});  // an answer separates "two" and "three"
 }
 
+TEST_CASE("an answer of white space does not separate two questions", "[turn][context]") {
+  TreeFixture t;
+  const bool blank = GENERATE(true, false);
+  const Agent agent = t.root("a");
+  t.ask(agent, "one");
+  t.llm->answer("a", blank ? " \n" : "re one");
+  t.settle();
+  t.ask(agent, "two");
+  CHECK(t.llm->call(1).request.sent_before == Ends{1});
+  t.llm->answer("a", "re two");
+  t.settle();
+  t.ask(agent, "three");
+  CHECK(t.llm->call(2).request.sent_before == (blank ? Ends{1, 3} : Ends{3}));
+}
+
 TEST_CASE("two questions of a history stay apart", "[turn][context]") {
   TreeFixture t;
   AgentSpec spec;
@@ -86,6 +101,7 @@ TEST_CASE("a refused answer and what is steered behind it are not stable", "[tur
   REQUIRE(second.messages.size() == 4);
   CHECK(second.messages.back().content == "and quickly");
   CHECK(second.stable_messages == 1U);
+  CHECK(second.sent_before.empty());  // the first one ended where the stable part does
 }
 
 TEST_CASE("the cache key of an agent is a hash of its id, or that of its spec", "[turn][context]") {
