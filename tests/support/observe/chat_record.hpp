@@ -16,6 +16,20 @@
 namespace agentcore::test {
 
 struct ChatRecord {
+  // Expires with its record, and stays in an assignment: what a call delivers after its record is gone,
+  // because the test has failed, is ignored.
+  class Life {
+   public:
+    Life() = default;
+    Life(const Life&) {}
+    Life& operator=(const Life&) { return *this; }
+    std::weak_ptr<const bool> watch() const { return lives_; }
+
+   private:
+    std::shared_ptr<const bool> lives_ = std::make_shared<const bool>(true);
+  };
+
+  Life life;
   Checked<std::string> deltas;
   std::string reasoning;
   Checked<ChatOutcome> outcomes;  // more than one would be a fault
@@ -34,8 +48,7 @@ struct ChatRecord {
   }
   const ChatError& error() const { return outcomes.at(0).error; }
 
-  // A sink that fills this, which must outlive the call. `then` runs after each recorded delta or piece of
-  // reasoning.
+  // A sink that fills this. `then` runs after each recorded delta or piece of reasoning.
   ChatSink sink(std::function<void()> then = {}) {
     return ChatSink(std::make_unique<Writer>(*this, std::move(then)));
   }
@@ -43,19 +56,25 @@ struct ChatRecord {
  private:
   class Writer final : public ChatSink::Receiver {
    public:
-    Writer(ChatRecord& record, std::function<void()> then) : record_(record), then_(std::move(then)) {}
+    Writer(ChatRecord& record, std::function<void()> then)
+        : record_(record), life_(record.life.watch()), then_(std::move(then)) {}
     void on_delta(std::string_view text) override {
+      if (life_.expired()) return;
       record_.deltas.emplace_back(text);
       if (then_) then_();
     }
     void on_reasoning(std::string_view text) override {
+      if (life_.expired()) return;
       record_.reasoning += text;
       if (then_) then_();
     }
-    void on_outcome(ChatOutcome outcome) override { record_.outcomes.push_back(std::move(outcome)); }
+    void on_outcome(ChatOutcome outcome) override {
+      if (!life_.expired()) record_.outcomes.push_back(std::move(outcome));
+    }
 
    private:
     ChatRecord& record_;
+    const std::weak_ptr<const bool> life_;
     const std::function<void()> then_;
   };
 };

@@ -274,3 +274,32 @@ TEST_CASE("the estimate of a request counts its texts and the answer's limit", "
   request.tools.push_back({.name = "t", .description = "12345", .parameters = "12345"});
   CHECK(estimated_tokens(request) == 111);
 }
+
+TEST_CASE("the later of two reports about a call counts", "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto mark = limiter.take(10, start);
+  limiter.learn(requests_left(0, 10s), mark, start);
+  limiter.learn(requests_left(5, 10s), mark, start);
+  CHECK(limiter.ready_at(10, start) == start);
+}
+
+TEST_CASE("a report of requests alone says nothing about tokens", "[llm][router][limits]") {
+  RateLimiter limiter;
+  const auto first = limiter.take(10, start), second = limiter.take(80, start);
+  limiter.learn(tokens_left(100, 20s), first, start);  // less the second's: 20
+  limiter.learn(requests_left(5, 20s), second, start);
+  limiter.correct(80, 30, second, start);
+  CHECK(limiter.ready_at(70, start) == start);
+  CHECK(limiter.ready_at(71, start) == start + 20s);
+}
+
+TEST_CASE("a call that was not sent gives back what it took of the remainder", "[llm][router][limits]") {
+  RateLimiter limiter;
+  limiter.learn({.requests_left = 1, .requests_reset = 10s, .tokens_left = 50, .tokens_reset = 10s},
+                limiter.take(10, start), start);
+  const auto unsent = limiter.take(50, start);
+  CHECK(limiter.ready_at(1, start) == start + 10s);
+  limiter.undo(50, unsent, start);
+  CHECK(limiter.ready_at(50, start) == start);
+  CHECK(limiter.ready_at(51, start) == start + 10s);
+}

@@ -147,6 +147,7 @@ TEST_CASE_METHOD(Fixture, "the limit of requests per minute includes retries", "
 
 TEST_CASE_METHOD(Fixture, "tokens per minute are estimated and then corrected", "[llm][router]") {
   options.limits = {.total = no_limit, .tokens_per_minute = 100};
+  options.routes[0].endpoint = GENERATE("one", "");
   make_one();
   first.script = {words({"x"}, {.total_tokens = 10})};
   ChatRequest request = test::ask("a", "");
@@ -455,4 +456,74 @@ TEST_CASE_METHOD(Fixture, "a stop takes effect before a deadline at the same tim
   stop.request_stop();
   CHECK(idle());
   CHECK(heard.cancelled());
+}
+
+TEST_CASE_METHOD(Fixture, "running calls are counted for each endpoint", "[llm][router][Y5]") {
+  options.limits = {};
+  make();
+  first.script = {fails(unknown_model), silence(), silence()};
+  second.script = {silence()};
+  ask(heard, "a");
+  polls();
+  ask(other, "b");
+  ChatRecord third;
+  ask(third, "c");
+  CHECK(router->call_slots().running() == 3);
+  CHECK(router->call_slots().running("one") == 2);
+  CHECK(router->call_slots().running("two") == 1);
+  CHECK(router->call_slots().running("three") == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "reasoning is the beginning of an answer, which closes a circuit",
+                 "[llm][router][breaker]") {
+  FakeClient model(*runtime);
+  model.on_chat = [](FakeClient&, FakeClient::Call& call) {
+    if (call.number == 0) FakeClient::finish(call, ChatOutcome::failed(cut));
+  };
+  options.routes = {{.client = &model}};
+  options.breaker = {.failures = 1, .open_for = 30s};
+  make();
+  ask(heard, "a");
+  CHECK(heard.failed_with(Errc::network_error));
+  runtime->run_for(30s);
+  ask(other, "b");
+  CHECK(router->is_circuit_open(0));
+  model.reason("b", "hm");
+  CHECK_FALSE(router->is_circuit_open(0));
+  model.answer("b", "x");
+  CHECK(other.completed());
+}
+
+TEST_CASE_METHOD(Fixture, "routes without the name of an endpoint have a circuit for each client",
+                 "[llm][router][breaker]") {
+  options.routes = {{.client = first.client.get()},
+                    {.client = second.client.get()},
+                    {.client = first.client.get(), .model = "another"}};
+  options.breaker.failures = 1;
+  options.retry.max_attempts = 1;
+  make();
+  first.script = {fails(cut)};
+  ask(heard);
+  CHECK(idle());
+  CHECK(heard.text() == "second");
+  CHECK(router->is_circuit_open(0));
+  CHECK_FALSE(router->is_circuit_open(1));
+  CHECK(router->is_circuit_open(2));  // the client of the first route
+}
+
+TEST_CASE_METHOD(Fixture, "an answer that comes after the deadline is not delivered",
+                 "[llm][router][X21][G15]") {
+  FakeClient model(*runtime);
+  model.on_stop = OnStop::deaf;
+  options.routes = {{.client = &model}};
+  options.retry.timeout = 10s;
+  make();
+  ask(heard);
+  model.delta("a", "in time");
+  runtime->run_for(10s);
+  CHECK(model.call(0).stop.stop_requested());
+  CHECK_FALSE(heard.ended());
+  model.answer("a", "late");
+  CHECK(heard.failed_with(Errc::deadline_exceeded));
+  CHECK(heard.text() == "in time");
 }

@@ -347,12 +347,13 @@ TEST_CASE_METHOD(Fixture, "the usage is the sum of all attempts", "[llm][router]
 
 TEST_CASE_METHOD(Fixture, "the cost is the sum of all attempts and unknown if one is unknown",
                  "[llm][router]") {
-  const bool reports_cost = GENERATE(true, false);  // of failed attempts
+  const int silent =
+      GENERATE(-1, 0, 1, 2);  // the attempt that reports no cost, if any; the last one completes
   FakeClient seller([&](FakeClient&, FakeClient::Call& call) {
     const bool fails = call.number < 2;
     ChatOutcome outcome = fails ? ChatOutcome::failed(cut) : ChatOutcome::completed(FinishReason::complete);
     outcome.usage.total_tokens = 10;
-    if (!fails || reports_cost) outcome.cost = 0.25;
+    if (static_cast<int>(call.number) != silent) outcome.cost = 0.25;
     FakeClient::finish(call, std::move(outcome));
   });
   options.routes = {{.client = &seller}};
@@ -361,7 +362,7 @@ TEST_CASE_METHOD(Fixture, "the cost is the sum of all attempts and unknown if on
   CHECK(idle());
   REQUIRE(heard.completed());
   CHECK(heard.outcomes[0].usage.total_tokens == 30);
-  CHECK(heard.outcomes[0].cost == (reports_cost ? std::optional(0.75) : std::nullopt));
+  CHECK(heard.outcomes[0].cost == (silent < 0 ? std::optional(0.75) : std::nullopt));
 }
 
 TEST_CASE_METHOD(Fixture, "clients may answer from within chat() on every route", "[llm][router]") {
@@ -423,6 +424,7 @@ TEST_CASE_METHOD(Fixture, "invalid options fail every call and name the option",
   const std::pair<std::function<void(RouterOptions&)>, const char*> cases[] = {
       {[](RouterOptions& o) { o.routes.clear(); }, "RouterOptions::routes"},
       {[](RouterOptions& o) { o.routes[1].client = nullptr; }, "routes[1].client"},
+      {[](RouterOptions& o) { o.routes.push_back({.endpoint = "three"}); }, "routes[2].client"},
       {[](RouterOptions& o) { o.retry.max_attempts = 0; }, "max_attempts"},
       {[](RouterOptions& o) { o.retry.first_delay = -1s; }, "first_delay"},
       {[](RouterOptions& o) { o.retry.max_delay = -1s; }, "max_delay"},
@@ -448,4 +450,47 @@ TEST_CASE_METHOD(Fixture, "invalid options fail every call and name the option",
   ask(heard);
   CHECK(heard.failed_with(Errc::invalid_config));
   CHECK(first.asked.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "a notice counts the attempts on its route alone", "[llm][router][X20]") {
+  options.retry.max_attempts = 2;
+  make();
+  first.script = {fails(cut), fails(cut)};
+  second.script = {fails(cut)};
+  ask(heard);
+  CHECK(idle());
+  CHECK(heard.text() == "second");
+  CHECK(notices == std::vector<Notice>{{"a", 1, 0, 0, 1s, Errc::network_error},
+                                       {"a", 2, 0, 1, 0s, Errc::network_error},
+                                       {"a", 1, 1, 1, 1s, Errc::network_error}});
+}
+
+TEST_CASE_METHOD(Fixture, "where no route may be used the error is that of the first", "[llm][router][X19]") {
+  options.breaker.failures = 1;
+  options.retry.max_attempts = 1;
+  make();
+  first.script = {fails(cut)};
+  second.script = {fails(busy(61s))};
+  ask(heard);
+  CHECK(idle());
+  ask(other, "b");
+  REQUIRE(other.failed_with(Errc::circuit_open));
+  CHECK(other.error().message.starts_with("The endpoint \"one\" failed too often"));
+}
+
+TEST_CASE_METHOD(Fixture, "an error names a pause that another call of the endpoint was told",
+                 "[llm][router][X19]") {
+  FakeClient model(*runtime);
+  options.routes = {{.client = &model, .endpoint = "one"}};
+  options.retry.max_retry_after = 60s;
+  make();
+  ask(heard, "a");
+  ask(other, "b");
+  FakeClient::finish(model.call(1), ChatOutcome::failed(busy(90s)));
+  CHECK(other.failed_with(Errc::api_error));
+  FakeClient::finish(model.call(0), ChatOutcome::failed(busy(0ms, 503)));
+  REQUIRE(heard.failed_with(Errc::api_error));
+  CHECK(heard.error().message ==
+        "busy; the endpoint asks for a pause of 90.0 s, longer than RetryPolicy::max_retry_after (60.0 s) "
+        "allows");
 }

@@ -462,6 +462,8 @@ TEST_CASE_METHOD(Fixture, "destroying the router cancels calls in every phase", 
   CHECK(router->open_calls() == 4);
   router.reset();
   for (const ChatRecord* each : {&backs_off, &deaf, &silent, &waits}) CHECK(each->cancelled());
+  for (const ChatRecord* cut_off : {&deaf, &silent}) CHECK_FALSE(cut_off->outcomes.at(0).usage.complete);
+  CHECK(waits.outcomes.at(0).usage.complete);  // nothing was sent
   CHECK(options.call_slots->waiting() == 0);
   CHECK(options.call_slots->running() == 2);
   polls();
@@ -486,4 +488,16 @@ TEST_CASE_METHOD(Fixture, "a runtime that goes first leaves the router inert", "
   router.reset();
   CHECK(heard.cancelled());
   CHECK(other.cancelled());
+}
+
+TEST_CASE_METHOD(Fixture, "a stop in a back-off does not reach the attempt before it", "[llm][router][A9]") {
+  FakeClient model(*runtime);
+  options.routes = {{.client = &model}};
+  make();
+  ask(heard);
+  FakeClient::finish(model.call(0), ChatOutcome::failed(cut));
+  CHECK(router->abort("a"));
+  CHECK(idle());
+  CHECK(heard.cancelled());
+  CHECK_FALSE(model.call(0).stop.stop_requested());
 }

@@ -260,8 +260,11 @@ TEST_CASE_METHOD(Fixture, "an endpoint may have its own limits which may change"
 TEST_CASE_METHOD(Fixture, "Retry-After pauses the whole queue of an endpoint", "[llm][router][slots][X19]") {
   use({.total = no_limit, .per_agent = no_limit});
   const auto a = start("a");
-  const ChatError busy{
-      .code = Errc::api_error, .message = "x", .http_status = 429, .retryable = true, .retry_after = 10s};
+  const ChatError busy{.code = Errc::api_error,
+                       .message = "x",
+                       .http_status = GENERATE(429, 503),
+                       .retryable = true,
+                       .retry_after = 10s};
   end(*a, ChatOutcome::failed(busy));
   const auto b = start("b"), c = start("c", "other");
   CHECK(order == Names{"a", "c"});
@@ -411,5 +414,63 @@ TEST_CASE_METHOD(Fixture, "agents of the same id in two trees have slots of thei
   CHECK(slots->waiting() == 1);
   end(*one);
   CHECK(order == Names{"a", "a", "a"});
+  CHECK(slots->waiting() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "a reported remainder includes the answered call, whether that call waited or not",
+                 "[llm][router][slots]") {
+  use({.total = 1, .per_agent = no_limit});
+  const bool waited = GENERATE(false, true);
+  const auto before = start("before"), a = call("a");
+  if (!waited) end(*before);
+  acquire(*a);
+  if (waited) end(*before);
+  REQUIRE(order == Names{"before", "a"});
+  a->slot.learn({.requests_left = 1, .requests_reset = 5s});
+  end(*a);
+  const auto b = start("b");
+  CHECK(order.back() == "b");
+  end(*b);
+  const auto c = start("c");
+  CHECK(order.back() == "b");
+  runtime->run_for(5s);
+  CHECK(order.back() == "c");
+}
+
+TEST_CASE_METHOD(Fixture, "the queue continues at the earliest time at which a call may run",
+                 "[llm][router][slots]") {
+  use({.total = no_limit, .per_agent = no_limit});
+  slots->set_endpoint("slow", {.requests_per_minute = 1});
+  slots->set_endpoint("quick", {.requests_per_minute = 2});
+  const auto a = start("a", "slow"), b = start("b", "slow");  // b waits for a minute
+  const auto c = start("c", "quick"), d = start("d", "quick"), e = start("e", "quick");
+  CHECK(order == Names{"a", "c", "d"});
+  runtime->run_for(30s);
+  CHECK(order == Names{"a", "c", "d", "e"});
+  runtime->run_for(30s);
+  CHECK(order == Names{"a", "c", "d", "e", "b"});
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "of the first calls of two endpoints the older one runs, whichever endpoint waits longer",
+                 "[llm][router][slots]") {
+  use({.total = 1});
+  const auto a = start("a", "x"), b = start("b", "y"), c = start("c", "z");
+  slots->leave(*b);
+  CHECK(acquire(*b, "y") == Admission::later);  // it keeps its place
+  end(*a);
+  CHECK(order == Names{"a", "b"});
+  end(*b);
+  CHECK(order == Names{"a", "b", "c"});
+}
+
+TEST_CASE_METHOD(Fixture, "a call that comes too large for the remainder leaves the queue, too",
+                 "[llm][router][slots][X19]") {
+  use({.total = no_limit, .per_agent = no_limit});
+  const auto a = start("a"), large = call("large");
+  a->slot.learn({.tokens_left = 100, .tokens_reset = 10min});
+  CHECK(acquire(*large, "e", 500, 1min) == Admission::later);
+  poll();
+  CHECK(left_alone == Names{"large"});
   CHECK(slots->waiting() == 0);
 }
