@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 using namespace agentcore;
@@ -310,4 +311,36 @@ TEST_CASE("a deferred stop of the child itself ends the calls that it does not l
   t.answer(t.planner, "done");
   CHECK(t.record(0).message == "first");
   CHECK(t.record(1).message == "the agent was stopped, and did not begin");
+}
+
+TEST_CASE("the turn that follows a delegated message which was withdrawn is no part of a call",
+          "[tools][agent_tool][later]") {
+  AgentCalls t;
+  const bool withdrawn = GENERATE(false, true);
+  t.begin({call_of("named", "one")});
+  const Agent helper = t.child();
+  t.answer(helper, "done");
+  t.answer(t.planner, "well");
+  auto noop = std::make_shared<ToolRegistry>();
+  noop->add(make_tool({.name = "noop"},
+                      [](const nlohmann::json&, const ToolContext&) { return ToolResult::done("ok"); }));
+  CHECK(helper.set_tools(noop));
+  if (withdrawn) {
+    t.ask(helper, "of its own");
+    t.again({call_of("named", "two")});  // waits behind that
+    t.runtime->post([&] {
+      std::thread([&] { CHECK(t.planner.interrupt().took_effect()); }).join();
+      t.llm->answer("helper", "done");  // and the loop has not read the interrupt
+    });
+    t.settle();
+    CHECK(helper.state().value() == AgentState::idle);
+  }
+  t.ask(helper, "another of its own");
+  CHECK(t.planner.stop({.when = StopWhen::after_step}).took_effect());
+  t.settle();
+  t.llm->call_tools("helper", {{.id = "n", .name = "noop"}});
+  t.settle();
+  CHECK_FALSE(t.llm->find("helper"));  // its next step is withheld
+  CHECK(t.state("planner") == AgentState::stopped);
+  CHECK(t.state("helper") == AgentState::stopped);
 }

@@ -477,6 +477,7 @@ TEST_CASE("the result of an interrupted turn as JSON says so", "[tree][interrupt
   const auto json = nlohmann::json::parse(to_json(*t.result));
   CHECK(json["success"] == false);
   CHECK(json["error"] == "Task terminated by user");
+  REQUIRE(json["steps"].size() == 1);
   CHECK(json["steps"][0]["type"] == "terminated");
 }
 

@@ -516,3 +516,19 @@ TEST_CASE("without memory a dropped message ends once, with its reason and after
     CHECK(lines == std::vector<std::string>{"dropped", reason});
   }
 }
+
+TEST_CASE("the tree keeps as many results as it may, of whichever agents", "[tree][messages][X35]") {
+  const std::uint32_t kept = GENERATE(1U, 2U, 3U, 7U);
+  TreeFixture t({.kept_results = kept});
+  std::vector<MessageId> ids;
+  for (const char* const id : {"a", "b"}) t.root(id, {.handler = [](const Agent&, const Message&) {}});
+  for (int i = 0; i < 10; ++i) {
+    ids.push_back(t[i % 3 == 0 ? "a" : "b"].send("go").id);
+    t.settle();
+    for (std::size_t age = 0; age < ids.size(); ++age) {
+      CAPTURE(kept, i, age);
+      const bool is_ended = t.tree->message(ids[ids.size() - 1 - age]).stage == MessageInfo::Stage::ended;
+      CHECK(is_ended == (age < kept));
+    }
+  }
+}

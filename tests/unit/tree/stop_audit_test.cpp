@@ -396,3 +396,21 @@ TEST_CASE("a tree releases its audit at its end", "[tree][audit]") {
   tree.reset();
   CHECK(audit.use_count() == 1);
 }
+
+TEST_CASE("the tokens of a call that was cut are those of this call alone", "[tree][audit]") {
+  Audited t;
+  t.ask(t.agent());
+  ChatOutcome first = ChatOutcome::completed(FinishReason::tool_calls, {1000, 100, 1100});
+  first.tool_calls = {add_call("one", 1, 2)};
+  FakeClient::finish(*t.llm->find("a"), std::move(first));
+  t.settle();
+  FakeClient::Call* const second = t.llm->find("a");
+  REQUIRE(second);
+  CHECK(t["a"].stop().took_effect());
+  if (second->open()) FakeClient::finish(*second, ChatOutcome::cancelled({30, 3, 33}));
+  t.settle();
+  const StopRecord& record = t.only();
+  REQUIRE(record.operations.size() == 2);
+  CHECK(record.operations[0].kind == TaskKind::model_call);
+  CHECK(record.operations[0].tokens_counted == t.result->usage.total_tokens - 1100);
+}

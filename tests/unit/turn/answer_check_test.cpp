@@ -144,3 +144,11 @@ TEST_CASE("a check is freed with its last agent", "[turn][X46][G13]") {
     CHECK(checks.size() <= 17);
   }
 }
+
+TEST_CASE("a schema whose agents have all gone is compiled once for the next ones", "[turn][X46]") {
+  AnswerChecks checks;
+  const ResponseFormat format{.kind = Kind::json_schema, .schema = person};
+  CHECK(*checks.get(format));
+  const auto next = *checks.get(format);
+  CHECK(next == *checks.get(format));
+}

@@ -1,6 +1,8 @@
 // Background tasks: a turn does not wait for them, an abort leaves them, a stop cancels them.
 #include "support/drive/tool_turn.hpp"
 
+#include <thread>
+
 using namespace agentcore;
 using namespace agentcore::test;
 using nlohmann::json;
@@ -255,8 +257,13 @@ TEST_CASE("the end of a cancelled background task is written once whatever comes
 
 TEST_CASE("a background task that ignores its stop is abandoned and named",
           "[turn][background][X17][G9][I2]") {
+  const bool in_a_later_turn = GENERATE(false, true);
   Background t;
   t.begin();
+  if (in_a_later_turn) {
+    t.ask(t["a"], "next");
+    t.answer("fine");
+  }
   std::vector<std::string> failed;
   CHECK(t["a"]
             .stop({.on_settled = [&](const StopReport& report) { failed = report.abandoned; }})
@@ -400,4 +407,50 @@ TEST_CASE("an approved background task launches in the registry in which it was 
   CHECK(t.tree->approve("q_1"));
   t.settle();
   CHECK(launched == approved.get());
+}
+
+TEST_CASE(
+    "the result of a task that comes after a stop is dropped, whether or not the loop has read the stop",
+    "[turn][background][X17][G1]") {
+  const bool read = GENERATE(false, true);
+  const bool below = GENERATE(false, true);  // the stop is one of the parent
+  Background t;
+  const Agent parent = t.root("parent");
+  t.ask(t.child(parent, "a", {.tools = t.tools, .background_tasks = 2}));
+  t.call({{.id = "x", .name = "bg"}});
+  t.answer("begun");
+  // The loop does what was posted, and reads the stop in its next round.
+  t.runtime->post(
+      [&] { std::thread([&] { CHECK((below ? parent : t["a"]).stop().took_effect()); }).join(); });
+  if (read) t.settle();
+  t.held.calls.at(0).done(ToolResult::done("late"));
+  t.settle();
+  REQUIRE(t.changes.size() == 2);
+  CHECK(t.changes[1].state == TaskState::cancelled);
+  CHECK(t.seen.with("discarded a") == std::vector<std::string>{"discarded a 1 tool result"});
+  CHECK(t.state("a") == AgentState::stopped);
+}
+
+TEST_CASE("a background task may act after its turn, until it ends or its agent is stopped",
+          "[turn][background][L5][G1]") {
+  const bool stops = GENERATE(false, true);
+  Background t;
+  t.begin();
+  t.ask(t["a"], "next");
+  t.answer("fine");
+  const Agent agent = t["a"], other = t.root("other", {.handler = [](const Agent&, const Message&) {}});
+  const ToolContext& context = t.held.calls[0].context;
+  CHECK(context.send(other, {.text = "from the task"}).accepted());
+  CHECK(context.create_child(agent, {.id = "child"}));
+  if (stops)
+    CHECK(agent.stop().took_effect());
+  else
+    CHECK(t.tree->cancel_task(t.tree->tasks().at(0).id).took_effect());
+  const Errc why = stops ? Errc::agent_stopping : Errc::call_over;
+  CHECK(context.send(other, {.text = "too late"}).reason == why);
+  const Result<Agent> refused = context.create_child(agent, {.id = "late"});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == why);
+  t.settle();
+  CHECK(t.seen.count("ended other") == 1);
 }

@@ -161,3 +161,53 @@ TEST_CASE("a call that began before a grant is not subtracted from it", "[turn][
   f.ledger.release(f.child, early);
   CHECK(f.own(f.child).tokens_reserved == 200);
 }
+
+TEST_CASE("a new grant knows what open calls have reserved", "[turn][budget][G15]") {
+  Family f;
+  f.ledger.grant(f.root, Scope::subtree, {.tokens = 300}, {});
+  Estimate open = call_of(100, 100), next = call_of(50, 4096);
+  CHECK(f.ledger.reserve(f.child, {}, open).allowed);
+  f.ledger.grant(f.root, Scope::subtree, {.tokens = 300}, {});
+  CHECK(f.subtree(f.root).tokens_reserved == 200);
+  CHECK(f.ledger.reserve(f.sibling, {}, next).allowed);
+  CHECK(next.answer_tokens == 50);
+}
+
+TEST_CASE("two calls cannot reserve the same money", "[turn][budget][G15]") {
+  Family f;
+  const Prices prices{.prompt = 0, .completion = 1e6};  // 1 for each token of an answer
+  f.ledger.grant(f.root, Scope::subtree, {.cost = 10}, {});
+  Estimate first = call_of(100, 8), second = call_of(100, 8);
+  CHECK(f.ledger.reserve(f.child, prices, first).allowed);
+  CHECK(f.ledger.reserve(f.sibling, prices, second).allowed);
+  CHECK(first.answer_tokens == 8);
+  CHECK(second.answer_tokens == 2);
+  f.ledger.release(f.child, first);
+  Estimate third = call_of(100, 9);
+  CHECK(f.ledger.reserve(f.child, prices, third).allowed);
+  CHECK(third.answer_tokens == 8);
+}
+
+TEST_CASE("what a call used is counted although the time of the budget has run out", "[turn][budget][G15]") {
+  Family f;
+  f.ledger.grant(f.child, Scope::own, {.tokens = 1000, .wall_clock = std::chrono::seconds(5)}, {});
+  Estimate call = call_of(100, 100);
+  CHECK(f.ledger.reserve(f.child, {}, call).allowed);
+  f.ledger.expire(f.child, Scope::own);
+  f.ledger.settle(f.child, call, 150, 0);
+  CHECK(f.own(f.child).tokens == 150);
+  CHECK(f.own(f.child).tokens_reserved == 0);
+}
+
+TEST_CASE("limits that are granted during a call know what it has reserved", "[turn][budget][G15]") {
+  Family f;
+  f.ledger.grant(f.root, Scope::subtree, {.tokens = 1000}, {});
+  f.ledger.grant(f.child, Scope::own, {}, {});  // no limits yet
+  Estimate call = call_of(100, 100);
+  CHECK(f.ledger.reserve(f.child, {}, call).allowed);
+  f.ledger.grant(f.child, Scope::own, {.tokens = 1000}, {});
+  CHECK(f.own(f.child).tokens_reserved == 200);
+  f.ledger.settle(f.child, call, 150, 0);
+  CHECK(f.own(f.child).tokens_reserved == 0);
+  CHECK(f.own(f.child).tokens == 150);
+}

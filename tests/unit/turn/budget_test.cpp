@@ -265,6 +265,8 @@ TEST_CASE("the time limit of a subtree ends all running operations below", "[tur
   t.advance(std::chrono::seconds(11));
   CHECK(t.state("c") == AgentState::stopped);
   CHECK(t.state("p") == AgentState::stopped);
+  CHECK(parent.resume().took_effect());
+  t.refuse("p");  // the time is over until another grant
 }
 
 TEST_CASE("a child uses the subtree budgets of its ancestors but not their own budgets",
@@ -535,4 +537,29 @@ TEST_CASE_METHOD(Spending, "a stop cuts each connection before it counts the usa
     CHECK(agent.spent().value().tokens_reserved == 0);
     CHECK(agent.spent().value().tokens > 9);
   }
+}
+
+TEST_CASE("a call that is withheld after its reservation has none while it waits",
+          "[turn][budget][pause][G15]") {
+  Spending t;
+  Agent agent;
+  bool armed = true;
+  AgentSpec spec = limited({.tokens = 1000});
+  spec.max_tokens = 100;
+  spec.context.count_tokens = [&](std::string_view text) {
+    if (std::exchange(armed, false)) CHECK(agent.pause().took_effect());
+    return text.size();
+  };
+  agent = t.root("a", spec);
+  CHECK(agent.send("question").accepted());
+  t.settle();
+  CHECK(t.llm->calls() == 0);
+  CHECK(agent.spent().value().tokens_reserved == 0);
+  CHECK(agent.unpause().took_effect());
+  t.settle();
+  REQUIRE(t.llm->calls() == 1);
+  CHECK(agent.spent().value().tokens_reserved == 112);
+  t.complete("a", {8, 2, 10});
+  CHECK(agent.spent().value().tokens_reserved == 0);
+  CHECK(agent.spent().value().tokens == 10);
 }

@@ -5,6 +5,7 @@
 
 #include <agentcore/stop_audit.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -294,4 +295,32 @@ TEST_CASE("the time-out of a call of an agent tool limits its wait, too", "[tool
   CHECK(t.record(0).outcome == ToolOutcome::interrupted);
   CHECK(t.record(1).outcome == ToolOutcome::not_started);
   CHECK(t["one"].queue_length().value() == 0);
+}
+
+TEST_CASE(
+    "calls that wait for an executor are logged again when some still wait later, and once for all of them",
+    "[turn][tools][begin]") {
+  PoolTurn t;
+  const auto records = [&] {
+    return std::count_if(t.log.begin(), t.log.end(), [](const std::string& line) {
+      return line.find("has not taken it yet") != line.npos;
+    });
+  };
+  const auto begin = [&](const std::string& id) {
+    t.ask(t.root(id, {.tools = t.tools}));
+    t.llm->call_tools(id, {{.id = "x", .name = "slow"}});
+    t.settle();
+  };
+  begin("first");
+  t.advance(6s);
+  CHECK(records() == 1);  // at 5 s
+  begin("second");
+  t.advance(1s);
+  begin("third");
+  t.advance(4s);
+  CHECK(records() == 2);  // at 11 s, of the second
+  t.advance(4s);
+  CHECK(records() == 2);  // the third, at 12 s, is one of those that were waiting
+  t.pool->run_all();
+  t.settle();
 }

@@ -139,3 +139,22 @@ TEST_CASE("a stop ends the calls of a turn and reports it and closes the questio
   CHECK(t.result->outcome == TurnOutcome::stopped);
   t.check_both_closed();
 }
+
+TEST_CASE("the end of a call closes its questions however many there are, and no others",
+          "[turn][questions][I15]") {
+  ToolTurn t;
+  t.ask(t.agent({.parallel_tools = 2}));
+  t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}});
+  REQUIRE(t.held.calls.size() == 2);
+  std::size_t closed = 0;
+  for (int i = 0; i < 7; ++i)
+    t.held.calls[i % 2 == 0 ? 0 : 1].context.ask({.text = "Which?"}, [&](const Answer&) { ++closed; });
+  t.settle();
+  REQUIRE(t.tree->questions().size() == 7);
+  t.held.calls[0].done(ToolResult::done("ok"));
+  t.settle();
+  CHECK(closed == 4);
+  const std::vector<OpenQuestion> left = t.tree->questions();
+  REQUIRE(left.size() == 3);
+  for (const OpenQuestion& question : left) CHECK(question.call_id == "y");
+}

@@ -81,3 +81,30 @@ TEST_CASE("an id that a long conversation has is replaced, and is free again whe
   conversation.take_back(first, removed, tasks);
   CHECK(calls_again(101) == "call");
 }
+
+TEST_CASE("the calls of a turn that follows one that was taken back are found",
+          "[turn][tools][call_ids][J8]") {
+  std::vector<ChatMessage> history;
+  for (std::size_t i = 0; i < long_history / 2; ++i) {
+    history.push_back(ChatMessage::user("question"));
+    history.push_back(ChatMessage::assistant("answer"));
+  }
+  for (const int rounds : {1, 2, 3}) {  // of the turn that is taken back
+    CAPTURE(rounds);
+    Conversation conversation;
+    conversation.restore(history);
+    conversation.ask("first", {}, 101, {});
+    for (int i = 0; i < rounds; ++i) conversation.act({}, {{.id = "old", .name = "tool"}}, 101);
+    conversation.answer("done");
+    std::vector<ChatMessage> removed;
+    std::string tasks;
+    conversation.take_back(conversation.turns().back(), removed, tasks);
+    conversation.ask("second", {}, 101, {});
+    CHECK(
+        conversation.messages().at(conversation.act({}, {{.id = "new", .name = "tool"}}, 101)).tool_call_id ==
+        "new");
+    CHECK(
+        conversation.messages().at(conversation.act({}, {{.id = "new", .name = "tool"}}, 101)).tool_call_id ==
+        "call_101_1");
+  }
+}

@@ -210,3 +210,41 @@ TEST_CASE("the calls of a simulated answer can be cancelled and completed", "[tu
   CHECK(t.result->calls.at(0).by_host);
   CHECK(t.result->calls.at(1).outcome == ToolOutcome::interrupted);
 }
+
+TEST_CASE("a result of the host launches in the registry in which its call was approved or begun",
+          "[turn][complete_call]") {
+  const bool asks = GENERATE(true, false);
+  CompleteCall t;
+  ToolRegistry* launched = nullptr;
+  const auto registry = [&] {
+    auto made = std::make_shared<ToolRegistry>(
+        [&](ToolRegistry& in, const Agent&, std::string_view, std::string_view) { launched = &in; });
+    made->add({{.name = "opens", .needs_approval = asks}, t.held.start()});
+    return made;
+  };
+  const auto before = registry();
+  const Agent agent = t.tree->create({.id = "a", .tools = before}).value();
+  t.ask(agent);
+  t.call({{.id = "x", .name = "opens"}});
+  CHECK(agent.set_tools(registry()));
+  ToolResult result = ToolResult::done("opened");
+  result.launch = Launch{.app = "notes"};
+  CHECK(agent.complete_call("x", std::move(result)).took_effect());
+  t.settle();
+  CHECK(launched == before.get());
+}
+
+TEST_CASE("a call of an async tool that the host completes is no task", "[turn][complete_call][L2]") {
+  CompleteCall t;
+  t.tools->add({{.name = "risky_bg", .mode = ToolMode::async, .needs_approval = true}, t.held.start()});
+  const Agent agent = t.begin({{.id = "x", .name = "risky_bg"}}, {.background_tasks = 1});
+  REQUIRE(t.tree->questions().size() == 1);
+  CHECK(agent.complete_call("x", ToolResult::done("by hand")).took_effect());
+  t.settle();
+  t.answer("well");
+  REQUIRE(t.result->calls.size() == 1);
+  CHECK(t.result->calls[0].mode == ToolMode::sync);
+  CHECK(t.result->calls[0].task_id.empty());
+  CHECK(t.seen.count("task") == 0);
+  CHECK(t.held.calls.empty());
+}

@@ -73,3 +73,16 @@ TEST_CASE("a late result of an open agent is no matter of a stop", "[audit]") {
   t.trail.remove(t.node.id());
   CHECK(t.trail.find(t.node.id()) == nullptr);
 }
+
+TEST_CASE("a record of several agents is complete if that of each agent is", "[audit]") {
+  using agentcore::detail::turn::AgentCuts;
+  const AgentCuts all;
+  AgentCuts some;
+  some.complete = false;
+  for (const bool first : {true, false}) {
+    StopRecord record;
+    CutTrail::append(first ? some : all, "a", record);
+    CutTrail::append(first ? all : some, "b", record);
+    CHECK_FALSE(record.complete);
+  }
+}

@@ -2,6 +2,7 @@
 #include "support/drive/tool_turn.hpp"
 #include "support/observe/counted_heap.hpp"
 #include "support/observe/strict_history.hpp"
+#include "turn/turn_deadline.hpp"
 
 #include <agentcore/llm_router.hpp>
 
@@ -482,4 +483,27 @@ TEST_CASE("a deadline that passes without memory ends the turn all the same", "[
     CHECK(t.state("a") == AgentState::idle);
     CHECK(t.seen.with("ended").size() == 1);
   }
+}
+
+TEST_CASE("of two limits of a turn the earlier one is named, and of equal ones that of the message",
+          "[turn][deadline][X50]") {
+  const Duration of_message = GENERATE(as<Duration>{}, 9s, 10s, 11s);
+  Deadline t;
+  const Agent agent = t.limited();
+  CHECK(agent.send("question", {.deadline = t.in(of_message)}));
+  t.settle();
+  t.advance(10s);
+  REQUIRE(t.failed_at_deadline());
+  CHECK((t.error.message == too_long) == (of_message > 10s));
+  CHECK((t.error.message.find("SendOptions::deadline") != std::string::npos) == (of_message <= 10s));
+}
+
+TEST_CASE("a duration is written in seconds where it has whole ones", "[turn][deadline]") {
+  using detail::turn::text_of;
+  CHECK(text_of(Duration(0)) == "0 s");
+  CHECK(text_of(Duration(1ms)) == "1 ms");
+  CHECK(text_of(Duration(999ms)) == "999 ms");
+  CHECK(text_of(Duration(1s)) == "1 s");
+  CHECK(text_of(Duration(1001ms)) == "1001 ms");
+  CHECK(text_of(Duration(90s)) == "90 s");
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace agentcore;
@@ -115,6 +116,23 @@ TEST_CASE("a discarded tool result says what had ended its call", "[turn][discar
     t.settle();
     CHECK(t.discards.lines == Lines{"tool_result cancelled"});
   }
+  SECTION("its cancel by another thread just before its result") {
+    Held t;
+    // The loop does what was posted, and reads the verb in its next round.
+    t.runtime->post([&] { std::thread([&] { CHECK(t.a.cancel_call("x").took_effect()); }).join(); });
+    t.held.calls[0].done(ToolResult::done("late"));
+    t.settle();
+    CHECK(t.discards.lines == Lines{"tool_result cancelled"});
+  }
+  SECTION("the host's own result by another thread just before that of the tool") {
+    Held t;
+    t.runtime->post([&] {
+      std::thread([&] { CHECK(t.a.complete_call("x", ToolResult::done("by hand")).took_effect()); }).join();
+    });
+    t.held.calls[0].done(ToolResult::done("late"));
+    t.settle();
+    CHECK(t.discards.lines == Lines{"tool_result completed_by_host"});
+  }
   SECTION("the host's own result") {
     Held t;
     CHECK(t.a.complete_call("x", ToolResult::done("by hand")).took_effect());
@@ -183,4 +201,42 @@ TEST_CASE("an answer that was too long is discarded because its turn is over", "
   t.llm->complete(t.llm->call(0));
   t.settle();
   CHECK(discards.lines == Lines{"answer turn_over"});
+}
+
+TEST_CASE("a result of each call of an ended turn says what had ended it, also in the next turn",
+          "[turn][discard][F7]") {
+  ToolTurn t;
+  Discards discards(*t.tree);
+  const bool deadline = GENERATE(false, true);
+  const Agent agent = t.agent({.parallel_tools = 3, .turn_timeout = std::chrono::seconds(10)});
+  t.ask(agent);
+  t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}, {.id = "z", .name = "held"}});
+  REQUIRE(t.held.calls.size() == 3);
+  if (deadline)
+    t.advance(std::chrono::seconds(10));
+  else
+    CHECK(agent.interrupt().took_effect());
+  t.settle();
+  t.ask(agent, "next");
+  for (HeldTool::Call& call : t.held.calls) call.done(ToolResult::done("late"));
+  t.settle();
+  CHECK(discards.lines == Lines(3, deadline ? "tool_result deadline_exceeded" : "tool_result interrupted"));
+}
+
+TEST_CASE("an answer that comes after the deadline of its turn says so", "[turn][discard][deadline][F7]") {
+  const bool read_by_the_loop = GENERATE(true, false);
+  TreeFixture t;
+  t.llm->on_stop = OnStop::deaf;
+  Discards discards(*t.tree);
+  const Agent agent = t.root("a", {.turn_timeout = std::chrono::seconds(10)});
+  t.ask(agent);
+  if (read_by_the_loop)
+    t.advance(std::chrono::seconds(10));
+  else
+    t.clock.advance(std::chrono::seconds(10));
+  t.llm->complete(t.llm->call(0));
+  t.settle();
+  CHECK(t.seen.count("ended a 1 failed") == 1);
+  CHECK(discards.lines.size() == 1);
+  if (read_by_the_loop) CHECK(discards.lines == Lines{"answer deadline_exceeded"});
 }

@@ -40,6 +40,18 @@ TEST_CASE_METHOD(Accounted, "the answer options of the spec are in the request",
   CHECK(request().response_format == spec.response_format);
 }
 
+TEST_CASE_METHOD(ToolTurn,
+                 "a tool has to be called by the first answer, also when the model is asked again for it",
+                 "[turn][steer]") {
+  const Agent made = agent({.tool_choice = {.mode = ToolChoice::Mode::required}});
+  ask(made);
+  CHECK(llm->call(0).request.tool_choice.mode == ToolChoice::Mode::required);
+  CHECK(made.steer("quickly", {.when = SteerWhen::now}).reason == Errc::none);
+  settle();
+  REQUIRE(llm->calls() == 2);
+  CHECK(llm->call(1).request.tool_choice.mode == ToolChoice::Mode::required);
+}
+
 TEST_CASE_METHOD(ToolTurn, "a tool has to be called only by the first answer of a turn", "[turn]") {
   AgentSpec spec;
   spec.tool_choice.mode = ToolChoice::Mode::required;

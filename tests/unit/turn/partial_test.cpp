@@ -221,3 +221,20 @@ TEST_CASE("an agent goes on after a partial answer, also after a restore", "[tur
         "user:question!interrupted, assistant:The sea is!interrupted, user:go on, assistant:blue");
   CHECK(t.llm->histories_were_valid());
 }
+
+TEST_CASE("text that was held because it could begin a block is a part of the kept answer",
+          "[turn][partial][G8]") {
+  ToolTurn t;
+  const Agent agent = t.agent(keeping_blocks());
+  t.ask(agent);
+  t.llm->delta("a", "4 <tool");
+  const auto last = t.tree->on<DeltaReceived>([&](const DeltaReceived& delta) {
+    CHECK(delta.text == "<tool");
+    CHECK(agent.stop().took_effect());
+  });
+  t.llm->answer("a", "");
+  t.settle();
+  REQUIRE(t.result);
+  CHECK(t.result->partial == "4 <tool");
+  CHECK(t.history() == "user:question!stopped, assistant:4 <tool!stopped");
+}

@@ -3,6 +3,8 @@
 
 #include <agentcore/llm_router.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -64,6 +66,51 @@ TEST_CASE("a back-off stands still while the agent is paused and counts as rest"
   CHECK(t.result->outcome == TurnOutcome::completed);
   CHECK(agent.terminate().took_effect());
   t.settle();
+}
+
+TEST_CASE("a call that waited for the end of a pause does not count as rest in the next pause",
+          "[tree][pause][router]") {
+  ToolTurn t;
+  t.llm->on_chat = [](FakeClient&, FakeClient::Call& call) {
+    if (call.number == 0)
+      FakeClient::finish(call, ChatOutcome::failed({.code = Errc::network_error, .retryable = true}));
+  };
+  RouterOptions options;
+  options.routes = {{.client = t.llm.get()}};
+  options.retry.backoff = [](std::uint32_t, const ChatError&) { return Duration(10s); };
+  LlmRouter router(*t.runtime, std::move(options));
+  const Agent agent = t.agent({.llm = &router});
+  CHECK(agent.send("question"));
+  t.settle();
+  CHECK(agent.pause().took_effect());
+  t.settle();
+  CHECK(t.seen.count("at-rest a") == 1);
+  CHECK(agent.unpause().took_effect());
+  t.settle();
+  t.advance(10s);
+  REQUIRE(t.llm->calls() == 2);  // and it runs
+  CHECK(agent.pause().took_effect());
+  t.settle();
+  CHECK(t.seen.count("at-rest a") == 1);
+  t.llm->answer("a", "words");
+  t.settle();
+  CHECK(t.seen.count("at-rest a") == 2);
+  CHECK(agent.terminate().took_effect());
+  t.settle();
+}
+
+TEST_CASE("the newest client is notified of a pause, however many were before it", "[tree][pause]") {
+  WaitingCalls t(1);
+  for (int i = 0; i < 100; ++i) {
+    t.registered.back().reset();
+    t.llm->answer("0", "words");
+    t.settle();
+    t.ask(t["0"]);
+  }
+  REQUIRE(t.registered.size() == 101);
+  CHECK(t.top.pause().took_effect());
+  t.settle();
+  CHECK(t.notified == std::vector<std::string>{"0"});
 }
 
 TEST_CASE("every client is notified of a pause although calls end and begin meanwhile",
@@ -142,4 +189,21 @@ TEST_CASE("a poll notifies as many clients of a pause as its budget allows", "[t
   }
   t.settle();
   CHECK(t.notified.size() == 50);
+}
+
+TEST_CASE("clients hear of the end of a pause, although the loop has not told all of them of its begin",
+          "[tree][pause]") {
+  const std::size_t told = GENERATE(as<std::size_t>{}, 1, 20, 49);  // before the pause ends
+  WaitingCalls t(50);
+  CHECK(t.top.pause().took_effect());
+  for (int polls = 0; t.notified.size() < told && polls < 1000; ++polls)
+    t.runtime->poll(Duration(0));  // one step of each stage
+  REQUIRE(t.notified.size() == told);
+  t.notified.clear();
+  CHECK(t.top.unpause().took_effect());
+  t.settle();
+  for (int i = 0; i < 50; ++i) {
+    CAPTURE(i);
+    CHECK(std::ranges::find(t.notified, std::to_string(i)) != t.notified.end());
+  }
 }

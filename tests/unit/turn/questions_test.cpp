@@ -71,3 +71,47 @@ TEST_CASE("closing the questions of many agents visits each question once", "[tu
   CHECK(questions.size() == 0);
   CHECK(questions.looks() <= 5 * agents);
 }
+
+TEST_CASE("only the id of a question is one", "[turn][questions]") {
+  Questions questions;
+  questions.add(question(1, 5));
+  questions.add(question(1, 6));
+  CHECK(questions.take("q_2"));
+  CHECK(questions.find("q_1"));
+  CHECK(questions.was_closed("q_2"));
+  for (const char* const id : {"q_01", "q_02", "q_0", "q_3", "q_", "q_1 ", "Q_1", "1", ""}) {
+    CAPTURE(id);
+    CHECK_FALSE(questions.find(id));
+    CHECK_FALSE(questions.was_closed(id));
+    CHECK_FALSE(questions.take(id));
+  }
+}
+
+TEST_CASE("the hash of a question has its text and its choices, each apart", "[turn][questions]") {
+  const auto hash = [](std::string text, std::vector<std::string> choices) {
+    OpenQuestion asked;
+    asked.text = std::move(text);
+    asked.choices = std::move(choices);
+    return question_hash(asked);
+  };
+  CHECK(hash("Why?", {"a", "b"}) == hash("Why?", {"a", "b"}));
+  CHECK(hash("Why?", {"a", "b"}) != hash("Why?", {"a", "c"}));
+  CHECK(hash("Why?", {"a", "b"}) != hash("Why?", {"ab"}));
+  CHECK(hash("Why?", {"a", "b"}) != hash("Why?", {"a"}));
+  CHECK(hash("Why?", {}) != hash("Why", {"?"}));
+}
+
+TEST_CASE("a store keeps the questions of a turn's calls, and not those of earlier turns' tasks",
+          "[turn][questions]") {
+  Questions questions;
+  for (const std::uint64_t turn : {1U, 2U, 2U}) {
+    AskedQuestion asked = question(1, 4 + turn);
+    asked.turn = turn;
+    questions.add(std::move(asked));
+  }
+  questions.add(question(2, 9));
+  const auto restorable = questions.restorable(1, 2);
+  REQUIRE(restorable.size() == 2);
+  CHECK(restorable[0].number == 2);
+  CHECK(restorable[1].number == 3);
+}

@@ -486,6 +486,11 @@ TEST_CASE("ids that a provider repeats are made unique", "[turn][tools][G8]") {
   t.call({add_call("same", 1, 1), add_call("same", 1, 2)});
   t.call({add_call("same", 1, 3)});
   CHECK(is_valid_history(t["a"].conversation().value()));
+  t.answer("done");
+  REQUIRE(t.result->calls.size() == 3);
+  REQUIRE(t.result->last_call);
+  CHECK(t.result->last_call->id == t.result->calls[2].call_id);
+  CHECK(t.result->last_call->id != "same");
 }
 
 TEST_CASE("a tool may stop its own agent", "[turn][tools][Q3][G1]") {
@@ -546,4 +551,38 @@ TEST_CASE("the timer of a tool does not outlive its tree", "[turn][tools][G13]")
   t.tree.reset();
   t.poll();
   CHECK_FALSE(t.runtime->next_deadline().has_value());
+}
+
+TEST_CASE("equal calls have idempotency keys of their own", "[turn][tools][G14]") {
+  ToolTurn t;
+  t.ask(t.agent({.parallel_tools = 2}));
+  t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}});  // of one answer
+  REQUIRE(t.held.calls.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) t.held.calls[i].done(ToolResult::done("ok"));
+  t.settle();
+  t.call({{.id = "z", .name = "held"}});  // of the next one
+  REQUIRE(t.held.calls.size() == 3);
+  const auto key = [&](std::size_t call) { return t.held.calls[call].context.idempotency_key(); };
+  CHECK(key(0) != key(1));
+  CHECK(key(0) != key(2));
+  CHECK(key(1) != key(2));
+}
+
+TEST_CASE("data may have as many bytes as a result", "[turn][tools][G15]") {
+  ToolTurn t({.max_tool_result_bytes = 100});
+  std::string data;
+  bool success = false;
+  const auto ends = t.tree->on<ToolEnded>([&](const ToolEnded& ended) {
+    data = ended.result.data;
+    success = ended.result.success;
+  });
+  t.ask(t.agent());
+  for (const std::size_t length : {100U, 101U}) {
+    const std::string text = '"' + std::string(length - 2, 'x') + '"';
+    t.call({{.id = "x" + std::to_string(length), .name = "held"}});
+    t.held.calls[t.held.calls.size() - 1].done(ToolResult::done("ok", text));
+    t.settle();
+    CHECK(success == (length == 100));
+    CHECK(data == (length == 100 ? text : ""));
+  }
 }

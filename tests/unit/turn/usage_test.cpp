@@ -3,6 +3,8 @@
 #include "support/drive/tool_turn.hpp"
 #include "support/observe/counted_heap.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <utility>
@@ -277,4 +279,60 @@ TEST_CASE("a stop or an abort is no error", "[turn][usage][G10]") {
   t.settle();
   CHECK(t.end.result->outcome == TurnOutcome::aborted);
   CHECK(t.end.result->error.code == Errc::none);
+}
+
+TEST_CASE("after a turn that was broken off for lack of memory the next message begins",
+          "[turn][out_of_memory]") {
+  Used t;
+  const Agent agent = t.root("a", Used::counted());
+  t.ask(agent);
+  CHECK(agent.send("next").accepted());
+  const std::string piece(100'000, 'x');
+  {
+    const FailingAllocation failing(1);
+    t.llm->delta("a", piece);
+    REQUIRE(failing.failed());
+  }
+  t.settle();
+  CHECK(t.seen.count("ended a 1 failed") == 1);
+  CHECK(t.seen.count("started a 2") == 1);
+}
+
+TEST_CASE("a total that a client reports for a cut call is at least the sum of its parts",
+          "[turn][usage][G15]") {
+  const std::uint64_t reported = GENERATE(as<std::uint64_t>{}, 0, 10, 54, 80);
+  Used t;
+  t.end_inside_the_cut([reported] {
+    return ChatOutcome::cancelled({.prompt_tokens = 50, .total_tokens = reported, .complete = false});
+  });
+  const Agent agent = t.root("a", Used::counted());
+  t.ask(agent);
+  t.llm->delta("a", "four");
+  CHECK(agent.stop().took_effect());
+  t.settle();
+  CHECK(t.end.result->usage.total_tokens == std::max<std::uint64_t>(reported, 54));
+}
+
+TEST_CASE("a turn of an agent with any price has a cost", "[turn][usage][G15]") {
+  const Prices prices = GENERATE(Prices{.prompt = 1}, Prices{.completion = 1}, Prices{.cached_prompt = 1},
+                                 Prices{.cache_write = 1});
+  Used t;
+  t.ask(t.root("a", {.prices = prices}));
+  t.llm->answer("a", "done");
+  t.settle();
+  REQUIRE(t.end.result);
+  CHECK(t.end.result->cost);
+}
+
+TEST_CASE("an agent whose handler has returned has no task", "[turn][I1]") {
+  Used t;
+  std::size_t within = 0, at_end = 9;
+  const Agent agent =
+      t.root("a", {.handler = [&](const Agent&, const Message&) { within = t.tree->tasks().size(); }});
+  const auto ends = t.tree->on<TurnEnded>([&](const TurnEnded&) { at_end = t.tree->tasks().size(); });
+  CHECK(agent.send("go").accepted());
+  t.settle();
+  CHECK(within == 1);
+  CHECK(at_end == 0);
+  CHECK(t.tree->tasks().empty());
 }
