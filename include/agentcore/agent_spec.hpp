@@ -110,7 +110,10 @@ struct AgentSpec {
   MessageHandler handler = {};
   /// Protection against verbs.
   AgentRole role = AgentRole::normal;
-  /// Maximum number of messages in the mailbox, 1 to 65,000. Empty: TreeOptions::mailbox_limit.
+  /// Maximum number of messages in the mailbox, 1 to 65,000. Empty: TreeOptions::mailbox_limit. Messages that
+  /// a verb has dropped (AbortOptions::clear_queue, QueueAction::drop) do not count when the verb has
+  /// returned. Before the loop runs, as many messages can be dropped as the mailbox takes, but at least
+  /// 1,024.
   std::optional<std::uint16_t> mailbox_limit = {};
   /// True: a message to the stopped agent resumes it. False: the message is refused. If an ancestor is
   /// stopped, or the `lease` of the agent has run out, the message is refused in both cases.

@@ -3,6 +3,7 @@
 
 #include "core/mutex.hpp"
 #include "core/node.hpp"
+#include "mailbox/message_pool.hpp"
 
 #include <agentcore/message.hpp>
 
@@ -51,25 +52,33 @@ class ClearedMessages {
     mark.place_ = marks_.insert(std::move(mark.prepared_));
     size_.store(marks_.size(), std::memory_order_release);
   }
-  // The loop has taken the messages out.
-  void remove(Mark& mark) noexcept {
-    if (!mark.place_) return;
+  // The loop takes the messages out: calls take_out(), and forgets the mark. Both are one step for left().
+  template <typename TakeOut>
+  void remove(Mark& mark, TakeOut&& take_out) noexcept {
+    if (!mark.place_) return take_out();
     const core::Lock lock(mutex_);
+    take_out();
     marks_.erase(*std::exchange(mark.place_, std::nullopt));
     size_.store(marks_.size(), std::memory_order_release);
   }
 
   bool empty() const noexcept { return size_.load(std::memory_order_acquire) == 0; }
-  // How many of the `waiting` messages of a mailbox are left, the end of which is at `position`.
-  std::size_t left(core::NodeId agent, std::size_t waiting, std::uint32_t position) const noexcept {
-    if (empty() || waiting == 0) return waiting;
+  struct Mailbox {
+    std::size_t messages = 0;
+    std::uint32_t position = 0;  // its end
+  };
+  // How many of the messages of a mailbox are left. look() returns what is in it.
+  template <typename Look>
+  std::size_t left(const MessagePool& pool, core::NodeId agent, Look&& look) const noexcept {
+    if (empty()) return look().messages;
     const core::Lock lock(mutex_);
+    auto [waiting, position] = look();
     const auto [first, last] = marks_.equal_range(agent);
-    for (auto at = first; at != last; ++at) {
+    for (auto at = first; at != last && waiting != 0; ++at) {
       const Cleared& cleared = at->second;
       if (cleared.up_to)
         waiting = std::min<std::size_t>(waiting, position - *cleared.up_to);
-      else if (waiting != 0)
+      else if (pool.is_withdrawn(cleared.withdrawn))
         --waiting;
     }
     return waiting;

@@ -1,5 +1,6 @@
 #include "mailbox/mailbox.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -107,17 +108,34 @@ DroppedMessages extract(core::Node& node, MessagePool& pool, Select&& select) no
   return dropped;
 }
 
-constexpr std::uint32_t no_limit_of_messages = 0xffff;
+constexpr std::uint32_t no_limit_of_messages = Head::longest;
+
+// True if the mailbox takes no further message. If `taken` is newer than `head`, it may be false that it
+// does.
+bool is_full(const core::Node& node, const MessagePool& pool, const ClearedMessages& cleared, Head head,
+             std::uint32_t limit) noexcept {
+  constexpr std::uint32_t least_room = 1024;  // for dropped messages
+  const std::uint32_t all = head.length(node.taken.load(std::memory_order_acquire));
+  if (all < limit) return false;
+  if (cleared.empty() || all >= limit + std::max(limit, least_room)) return true;
+  return cleared.left(pool, node.id(), [&] {
+    const std::uint32_t taken = node.taken.load(std::memory_order_acquire);
+    return ClearedMessages::Mailbox{head.length(taken), taken + head.length(taken)};
+  }) >= limit;
+}
 
 // Counts a message as pushed that the caller puts in front of the backlog. `queued`: it did. All others are
 // in the backlog then, because their positions depend on the count.
-Push add_place(core::Node& node, MessagePool& pool, std::uint32_t limit) noexcept {
+Push add_place(core::Node& node, MessagePool& pool, const ClearedMessages* cleared,
+               std::uint32_t limit) noexcept {
   for (;;) {
     collect(node, pool);
     std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
     const Head head{raw};
     if (head.is_closed()) return Push::closed;
-    if (head.length(node.taken.load(std::memory_order_relaxed)) >= limit) return Push::full;
+    if (cleared ? is_full(node, pool, *cleared, head, limit)
+                : head.length(node.taken.load(std::memory_order_relaxed)) >= limit)
+      return Push::full;
     if (head.newest() == 0 &&
         node.mailbox_head.compare_exchange_strong(raw, head.pushed(0).raw(), std::memory_order_acq_rel))
       return Push::queued;
@@ -150,8 +168,8 @@ bool open_after_resume(core::Node& node, Head closed, std::uint32_t generation,
 
 }  // namespace
 
-Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t generation,
-          std::uint32_t epoch) noexcept {
+Push push(core::Node& node, MessagePool& pool, const ClearedMessages& cleared, std::uint32_t number,
+          std::uint32_t generation, std::uint32_t epoch) noexcept {
   Cell& cell = pool[number];
   cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);
   const bool urgent = cell.is_urgent();  // read before the push: afterwards the loop owns the cell
@@ -165,7 +183,7 @@ Push push(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32
       raw = node.mailbox_head.load(std::memory_order_acquire);
       continue;
     }
-    if (head.length(node.taken.load(std::memory_order_acquire)) >= limit) {
+    if (is_full(node, pool, cleared, head, limit)) {
       // If `taken` is newer than the head, it may count messages that the head does not.
       const std::uint64_t now = node.mailbox_head.load(std::memory_order_acquire);
       if (std::exchange(raw, now) == now) return Push::full;
@@ -243,19 +261,20 @@ bool has_delegated(core::Node& node, MessagePool& pool) noexcept {
 }
 
 void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
-  [[maybe_unused]] const Push added = add_place(node, pool, no_limit_of_messages);
+  [[maybe_unused]] const Push added = add_place(node, pool, nullptr, no_limit_of_messages);
   assert(added == Push::queued);  // only the loop closes a mailbox, and the message was taken out of this one
   if (pool[number].is_urgent()) pool.count_urgent(1);
   pool[number].next.store(node.backlog, std::memory_order_relaxed);
   node.backlog = number;
 }
 
-Push push_front(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t epoch) noexcept {
+Push push_front(core::Node& node, MessagePool& pool, const ClearedMessages& cleared, std::uint32_t number,
+                std::uint32_t epoch) noexcept {
   const std::uint32_t generation = node.load().generation();
   if (const Head head{node.mailbox_head.load(std::memory_order_acquire)};
       head.is_closed() && !open_after_resume(node, head, generation, epoch))
     return Push::closed;
-  const Push added = add_place(node, pool, node.mailbox_limit.load(std::memory_order_relaxed));
+  const Push added = add_place(node, pool, &cleared, node.mailbox_limit.load(std::memory_order_relaxed));
   if (added != Push::queued) return added;
   Cell& cell = pool[number];
   cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);

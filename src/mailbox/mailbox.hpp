@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/node.hpp"
+#include "mailbox/cleared_messages.hpp"
 #include "mailbox/message_pool.hpp"
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 
 namespace agentcore::detail::mailbox {
 
-// A value of Node::mailbox_head. Open: the newest cell that the loop has not collected (28 bits), the number
-// of messages that were ever pushed, modulo 2^16, a 0, and the low 19 bits of the generation. Closed: the
+// A value of Node::mailbox_head. Open: the newest cell that the loop has not collected (27 bits), the number
+// of messages that were ever pushed, modulo 2^17, a 0, and the low 19 bits of the generation. Closed: the
 // ticket, which is the epoch in which it was closed (21 bits), a 1 and the generation.
 //
 // One compare-and-set of this value is the whole push: it fails when the mailbox was closed, filled or reused
@@ -25,6 +26,7 @@ namespace agentcore::detail::mailbox {
 class Head {
  public:
   static constexpr std::uint64_t closed_bit = std::uint64_t{1} << 44;
+  static constexpr std::uint32_t longest = 0x1'ffff;  // see length()
 
   constexpr explicit Head(std::uint64_t raw) noexcept : raw_(raw) {}
   // Empty, if so many messages were taken before.
@@ -40,11 +42,12 @@ class Head {
   constexpr bool belongs_to(std::uint32_t generation) const noexcept {
     return raw_ >> 45 == tag(generation) >> 45;
   }
-  constexpr std::uint32_t newest() const noexcept { return static_cast<std::uint32_t>(raw_) & 0x0fff'ffff; }
-  // Of an open mailbox: the number of waiting messages, if so many were taken. It is below 2^16: the largest
-  // AgentSpec::mailbox_limit is 65,000, and one that was put back may exceed it.
+  constexpr std::uint32_t newest() const noexcept { return static_cast<std::uint32_t>(raw_ & newest_mask); }
+  // Of an open mailbox: the number of messages in it, if so many were taken. It is below 2^17: the largest
+  // AgentSpec::mailbox_limit is 65,000, as many may be dropped and not taken out yet, and one that was put
+  // back may exceed that.
   constexpr std::uint32_t length(std::uint32_t taken) const noexcept {
-    return (static_cast<std::uint32_t>(raw_ >> pushed_shift) - taken) & 0xffff;
+    return (static_cast<std::uint32_t>(raw_ >> pushed_shift) - taken) & longest;
   }
   constexpr std::uint32_t ticket() const noexcept {
     return static_cast<std::uint32_t>(raw_) & core::PackedState::epoch_mask;
@@ -59,9 +62,10 @@ class Head {
   constexpr Head drained() const noexcept { return Head{raw_ & ~newest_mask}; }
 
  private:
-  static constexpr unsigned pushed_shift = 28;
-  static constexpr std::uint64_t newest_mask = 0x0fff'ffff;
-  static constexpr std::uint64_t pushed_mask = std::uint64_t{0xffff} << pushed_shift;
+  static constexpr unsigned pushed_shift = 27;
+  static constexpr std::uint64_t newest_mask = MessagePool::max_cells;
+  static constexpr std::uint64_t pushed_mask = std::uint64_t{longest} << pushed_shift;
+  static_assert(newest_mask >> pushed_shift == 0 && (pushed_mask & closed_bit) == 0);
   static constexpr std::uint64_t tag(std::uint32_t generation) noexcept {
     return std::uint64_t{generation} << 45;
   }
@@ -73,15 +77,18 @@ enum class Push : std::uint8_t { queued, queued_first, full, closed, gone };
 // Puts `cell` into the mailbox. `queued_first`: it was empty and the agent is in no ready list, so the agent
 // has to be scheduled. `epoch` is the epoch of the open agent that the sender has read: a mailbox that was
 // closed in an earlier epoch is opened first. `closed`: the sender has to check the gates again. On any
-// result except queued and queued_first the caller still owns the cell. @threadsafe
-Push push(core::Node& node, MessagePool& pool, std::uint32_t cell, std::uint32_t generation,
-          std::uint32_t epoch) noexcept;
+// result except queued and queued_first the caller still owns the cell.
+//
+// Messages that a verb has dropped do not count for the limit, although the loop has not taken them out yet.
+// That many are in the mailbox beside the others: as many as the limit, but at least 1,024. @threadsafe
+Push push(core::Node& node, MessagePool& pool, const ClearedMessages& cleared, std::uint32_t cell,
+          std::uint32_t generation, std::uint32_t epoch) noexcept;
 
 // Moves the messages that were pushed since the last call to the backlog of the node, which is in the order
 // of taking. @loop_thread
 void collect(core::Node& node, MessagePool& pool) noexcept;
 
-// The number of waiting messages. @threadsafe
+// The number of messages in the mailbox, also of those that a verb has dropped. @threadsafe
 std::size_t length(const core::Node& node, std::uint32_t generation) noexcept;
 
 // The cell of the next message, or 0: the oldest urgent one, or else the oldest. The caller releases the cell
@@ -98,7 +105,8 @@ void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcep
 
 // Puts the message of that cell in front of all others. `epoch`: the present one of the open agent. On any
 // result except queued the caller still owns the cell. @loop_thread
-Push push_front(core::Node& node, MessagePool& pool, std::uint32_t number, std::uint32_t epoch) noexcept;
+Push push_front(core::Node& node, MessagePool& pool, const ClearedMessages& cleared, std::uint32_t number,
+                std::uint32_t epoch) noexcept;
 
 // The cells of the waiting messages, the next one first: calls visit(number) for each. @loop_thread
 template <typename Visit>

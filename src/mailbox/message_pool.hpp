@@ -95,7 +95,8 @@ static_assert(sizeof(Cell) == 64);
 class MessagePool {
  public:
   static constexpr unsigned cell_bits = 28;
-  static constexpr std::uint32_t max_cells = (1U << cell_bits) - 1;
+  static constexpr std::uint32_t cell_mask = (1U << cell_bits) - 1;
+  static constexpr std::uint32_t max_cells = (1U << 27) - 1;  // what Head::newest() can name
   // In Cell::id. A message has at most one of them: the first decides.
   static constexpr std::uint64_t withdrawn = std::uint64_t{1} << 63;  // no turn may begin with it
   static constexpr std::uint64_t begun = std::uint64_t{1} << 62;      // its turn has begun
@@ -105,7 +106,7 @@ class MessagePool {
   std::uint32_t take();
   // The cell of an id, and which message of that cell it stands for: that number rises with each message.
   static constexpr std::uint32_t number_of(MessageId id) noexcept {
-    return static_cast<std::uint32_t>(id.value) & max_cells;
+    return static_cast<std::uint32_t>(id.value) & cell_mask;
   }
   static constexpr std::uint64_t sequence_of(MessageId id) noexcept { return id.value >> cell_bits; }
   // Before the pool is used: takes the cells of these messages of an earlier run, whose ids they have from
@@ -138,7 +139,7 @@ class MessagePool {
   }
   // The number of that cell. @threadsafe
   static std::uint32_t number_of(const Cell& cell) noexcept {
-    return static_cast<std::uint32_t>(cell.id.load(std::memory_order_relaxed)) & max_cells;
+    return static_cast<std::uint32_t>(cell.id.load(std::memory_order_relaxed)) & cell_mask;
   }
   // True if that message waits, or its turn is in progress. @loop_thread
   bool stands_for(MessageId id) const noexcept {
@@ -164,6 +165,10 @@ class MessagePool {
   }
   static bool is_withdrawn(const Cell& cell) noexcept {
     return (cell.id.load(std::memory_order_seq_cst) & withdrawn) != 0;
+  }
+  // True if that message was withdrawn, and its cell was not given back since. @threadsafe
+  bool is_withdrawn(MessageId id) const noexcept {
+    return find(id) != 0 && cell_of(id).id.load(std::memory_order_seq_cst) == (id.value | withdrawn);
   }
   // The cell in which the message with that id is, or was; 0 if there never was such an id. @threadsafe
   std::uint32_t find(MessageId id) const noexcept {

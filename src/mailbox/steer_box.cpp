@@ -1,5 +1,6 @@
 #include "mailbox/steer_box.hpp"
 
+#include <cstddef>
 #include <utility>
 
 namespace agentcore::detail::mailbox {
@@ -11,11 +12,20 @@ void SteerBox::forget_if_unused(core::NodeId agent) noexcept {
   publish();
 }
 
+void SteerBox::drop(core::NodeId agent) noexcept {
+  if (empty()) return;
+  const core::Lock lock(mutex_);
+  const auto found = agents_.find(agent);
+  if (found == agents_.end()) return;
+  for (SteerEntry& entry : found->second.messages) entry.dropped = true;
+  found->second.dropped = found->second.messages.size();
+}
+
 std::size_t SteerBox::count(core::NodeId agent) const noexcept {
   if (empty()) return 0;
   const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
-  return found == agents_.end() ? 0 : found->second.messages.size();
+  return found == agents_.end() ? 0 : found->second.count();
 }
 
 std::size_t SteerBox::count(const core::References& refers) const noexcept {
@@ -43,7 +53,9 @@ std::uint32_t SteerBox::reasks(core::NodeId agent) const noexcept {
 std::vector<SteerEntry> SteerBox::waiting(core::NodeId agent) const {
   const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
-  return found == agents_.end() ? std::vector<SteerEntry>() : found->second.messages;
+  if (found == agents_.end()) return {};
+  const Waiting& waiting = found->second;
+  return {waiting.messages.begin() + static_cast<std::ptrdiff_t>(waiting.dropped), waiting.messages.end()};
 }
 
 void SteerBox::count_reask(core::NodeId agent) {
@@ -57,9 +69,21 @@ SteerEntry SteerBox::take(core::NodeId agent) noexcept {
   const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
   if (found == agents_.end() || found->second.messages.empty()) return {};
-  Waiting& waiting = found->second;
+  return take_first(agent, found->second);
+}
+
+SteerEntry SteerBox::take_dropped(core::NodeId agent) noexcept {
+  if (empty()) return {};
+  const core::Lock lock(mutex_);
+  const auto found = agents_.find(agent);
+  if (found == agents_.end() || found->second.dropped == 0) return {};
+  return take_first(agent, found->second);
+}
+
+SteerEntry SteerBox::take_first(core::NodeId agent, Waiting& waiting) noexcept {
   const SteerEntry oldest = waiting.messages.front();
   waiting.messages.erase(waiting.messages.begin());
+  if (oldest.dropped) --waiting.dropped;
   if (waiting.messages.empty()) waiting.cuts = false;
   forget_if_unused(agent);
   return oldest;

@@ -23,6 +23,7 @@ struct SteerEntry {
   MessageId id;
   bool now = false;          // the open model call was ended for it
   bool give_back = false;    // if the turn ends first: it is returned, and does not begin a turn
+  bool dropped = false;      // a verb has dropped it
   Errc reason = Errc::none;  // why it is returned; for the loop
 };
 
@@ -36,7 +37,7 @@ class SteerBox {
  public:
   enum class Added : std::uint8_t {
     waits,    // the loop will find it
-    full,     // the agent has `limit` messages here
+    full,     // the agent has `limit` messages here that are not dropped, or twice as many
     refused,  // `check` refused it
   };
   // Adds a message, then calls check(message, reasks) under the lock, which decides with the present packed
@@ -48,7 +49,7 @@ class SteerBox {
     const core::Lock lock(mutex_);
     Waiting& waiting = agents_[agent];
     const Cleanup cleanup(*this, agent);
-    if (waiting.messages.size() >= limit) return Added::full;
+    if (waiting.count() >= limit || waiting.messages.size() >= 2 * limit) return Added::full;
     waiting.messages.push_back(message);
     publish();
     SteerEntry& added = waiting.messages.back();
@@ -60,9 +61,11 @@ class SteerBox {
     return Added::waits;
   }
 
+  // A verb drops the messages that wait for the agent now. The loop takes them out later. @threadsafe
+  void drop(core::NodeId agent) noexcept;
   // No message waits, and nothing is counted, for any agent. @threadsafe
   bool empty() const noexcept { return size_.load(std::memory_order_seq_cst) == 0; }
-  // @threadsafe, as the next ones
+  // Messages that wait and are not dropped. @threadsafe, as the next ones
   std::size_t count(core::NodeId agent) const noexcept;
   // Messages, and what else is kept, of these agents (for leak tests).
   std::size_t count(const core::References& refers) const noexcept;
@@ -70,12 +73,14 @@ class SteerBox {
   bool cuts(core::NodeId agent) const noexcept;
   std::uint32_t reasks(core::NodeId agent) const noexcept;
 
-  // A copy of the messages that wait for the agent, oldest first. Throws std::bad_alloc.
+  // A copy of the messages that wait for the agent and are not dropped, oldest first. Throws std::bad_alloc.
   std::vector<SteerEntry> waiting(core::NodeId agent) const;
   // Counts a model call that is asked again for another reason. Throws std::bad_alloc. @loop_thread
   void count_reask(core::NodeId agent);
   // Takes the oldest message; a cell of 0: there is none. @loop_thread
   SteerEntry take(core::NodeId agent) noexcept;
+  // Takes the oldest message that is dropped; a cell of 0: there is none. @loop_thread
+  SteerEntry take_dropped(core::NodeId agent) noexcept;
   // Takes all messages, oldest first, and forgets what was counted: the turn is over. @loop_thread
   std::vector<SteerEntry> take_all(core::NodeId agent) noexcept;
   // Forgets everything; the cells stay as they are. @loop_thread
@@ -83,7 +88,10 @@ class SteerBox {
 
  private:
   struct Waiting {
+    std::size_t count() const noexcept { return messages.size() - dropped; }
+
     std::vector<SteerEntry> messages;
+    std::size_t dropped = 0;  // of these: the first ones
     std::uint32_t reasks = 0;
     bool cuts = false;
   };
@@ -103,6 +111,7 @@ class SteerBox {
   void publish() noexcept AGENTCORE_REQUIRES(mutex_) {
     size_.store(agents_.size(), std::memory_order_seq_cst);
   }
+  SteerEntry take_first(core::NodeId agent, Waiting& waiting) noexcept AGENTCORE_REQUIRES(mutex_);
   void forget_if_unused(core::NodeId agent) noexcept AGENTCORE_REQUIRES(mutex_);
 
   mutable core::Mutex mutex_{core::LockRank::steers};

@@ -133,7 +133,7 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
       accepting = view.own;
     }
     const MessageId message = cell.id();
-    switch (mailbox::push(node, tree_.pool, cell.number(), generation, accepting.epoch())) {
+    switch (mailbox::push(node, tree_.pool, tree_.cleared, cell.number(), generation, accepting.epoch())) {
       case mailbox::Push::closed:  // closed after the check: the next check finds the reason
         continue;
       case mailbox::Push::full:

@@ -201,18 +201,20 @@ void Scheduler::schedule(Node& node) noexcept {
 mailbox::DroppedMessages Scheduler::take_dropped(Node& node, const ControlOp& op) noexcept {
   mailbox::MessagePool& pool = tree_.pool;
   mailbox::DroppedMessages dropped;
-  if (op.clear_up_to) dropped = mailbox::clear_up_to(node, pool, *op.clear_up_to);
-  if (const std::uint32_t number = op.withdrawn ? pool.find(op.withdrawn) : 0) {
-    mailbox::collect(node, pool);
-    if (pool.is_withdrawn(pool[number]) && pool[number].belongs_to(node.id()))
-      dropped.append(mailbox::remove(node, pool, number));
-  }
+  tree_.cleared.remove(op.cleared, [&] {
+    if (op.clear_up_to) dropped = mailbox::clear_up_to(node, pool, *op.clear_up_to);
+    if (const std::uint32_t number = op.withdrawn ? pool.find(op.withdrawn) : 0) {
+      mailbox::collect(node, pool);
+      if (pool.is_withdrawn(pool[number]) && pool[number].belongs_to(node.id()))
+        dropped.append(mailbox::remove(node, pool, number));
+    }
+  });
   return dropped;
 }
 
 void Scheduler::finish_end_of_turn(const ControlOp& op) {
   report_end_of_turn(op);
-  tree_.cleared.remove(op.cleared);
+  tree_.cleared.remove(op.cleared, [] {});  // of an agent that is gone
   if (op.epoch) turns_.end_origins().remove(op.agent, *op.epoch);
   if (op.interrupt) turns_.end_origins().set_read(op.interrupt);
 }
@@ -222,7 +224,7 @@ void Scheduler::report_end_of_turn(const ControlOp& op) {
   if (!node) return;
   const bool aborts = op.verb == Verb::abort;
   const mailbox::DroppedMessages dropped = take_dropped(*node, op);
-  if (op.clear_up_to) return_steered(tree_, hub_, *node, Errc::turn_over);
+  if (op.clear_up_to) return_dropped_steers(tree_, hub_, *node);
   if (tree_.is_closed()) return;
   if (op.epoch) turns_.interrupt_before(*node, *op.epoch);
   if (!aborts && op.cascade) {

@@ -14,11 +14,11 @@ using mailbox::SteerEntry;
 
 // Moves the message of an entry to the head of the mailbox. Returns why it cannot.
 Errc queue(TreeShared& tree, core::Node& node, const SteerEntry& entry) noexcept {
-  if (entry.give_back) return Errc::turn_over;
+  if (entry.give_back || entry.dropped) return Errc::turn_over;
   const core::GateView view = look(node, node.id());
   if (!view.open()) return send_reason_of(view.effective);
   if (view.grade != core::Grade::none) return Errc::agent_stopping;  // it would be dropped with the mailbox
-  switch (mailbox::push_front(node, tree.pool, entry.cell, view.own.epoch())) {
+  switch (mailbox::push_front(node, tree.pool, tree.cleared, entry.cell, view.own.epoch())) {
     case mailbox::Push::queued:
     case mailbox::Push::queued_first:
       return Errc::none;
@@ -71,6 +71,13 @@ void return_steered(TreeShared& tree, events::EventHub& hub, core::Node& node, E
   for (const SteerEntry& entry : tree.steers.take_all(node.id())) {
     Message message = take_back(tree, entry.cell);
     if (!hub.closed()) emit(hub, node, entry.id, reason, std::move(message));
+  }
+}
+
+void return_dropped_steers(TreeShared& tree, events::EventHub& hub, core::Node& node) noexcept {
+  for (SteerEntry entry; (entry = tree.steers.take_dropped(node.id())).cell != 0;) {
+    Message message = take_back(tree, entry.cell);
+    if (!hub.closed()) emit(hub, node, entry.id, Errc::turn_over, std::move(message));
   }
 }
 

@@ -37,7 +37,9 @@ bool TreeShared::is_quiet(const core::Node& root, bool with_subtree, bool with_r
 std::size_t TreeShared::queue_length(const core::Node& node, core::NodeId id) const noexcept {
   const std::uint32_t generation = core::generation_of(id);
   if (!core::look_again(node, generation).open()) return 0;
-  return cleared.left(id, mailbox::length(node, generation), mailbox::position(node));
+  return cleared.left(pool, id, [&] {
+    return mailbox::ClearedMessages::Mailbox{mailbox::length(node, generation), mailbox::position(node)};
+  });
 }
 
 bool TreeShared::waits(const core::Node& node, std::uint32_t number) const noexcept {

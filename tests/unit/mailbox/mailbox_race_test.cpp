@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 
 using namespace agentcore;
 using agentcore::test::Team;
@@ -24,6 +25,7 @@ namespace {
 struct Box {
   Node node;
   MessagePool pool;
+  detail::mailbox::ClearedMessages cleared;
 
   explicit Box(std::uint16_t limit) {
     node.mailbox_limit = limit;
@@ -34,7 +36,7 @@ struct Box {
   Push push(std::string text, std::uint32_t generation, std::uint32_t epoch) {
     const std::uint32_t cell = pool.take();
     pool[cell].put({.text = std::move(text)}, nullptr);
-    const Push push = detail::mailbox::push(node, pool, cell, generation, epoch);
+    const Push push = detail::mailbox::push(node, pool, cleared, cell, generation, epoch);
     if (push == Push::queued || push == Push::queued_first) return push;
     pool[cell].clear();
     pool.give(cell, cell);
@@ -150,6 +152,69 @@ TEST_CASE("a mailbox never has more messages than its limit", "[mailbox][race][G
   CHECK(taken == pushed);
   for (int i = 0; i < limit; ++i) CHECK(accepted(box.push("x", 1, 0)));
   CHECK(box.push("x", 1, 0) == Push::full);
+}
+
+// The sender drops what waits, and fills the mailbox again at once, while the loop takes out what was
+// dropped. What other threads do not see yet is never in the way of the one that dropped it, and no more than
+// the limit waits.
+TEST_CASE("after a drop the mailbox takes as many messages as before", "[mailbox][race][G1][G12][G15]") {
+  constexpr int rounds = 20'000;
+  constexpr std::uint16_t limit = 3;
+  using detail::mailbox::ClearedMessages;
+  struct Drop {
+    ClearedMessages::Mark mark;
+    std::uint32_t up_to = 0;
+    std::atomic<bool> due{false};
+  };
+  Box box(limit);
+  Team team(1);
+  std::array<Drop, 8> drops;  // the loop takes them in this order
+  std::size_t taken = 0, dropped = 0, next = 0, refused = 0, pushed = 0, too_many = 0;
+  const auto left = [&] {
+    return box.cleared.left(box.pool, box.node.id(), [&] {
+      return ClearedMessages::Mailbox{detail::mailbox::length(box.node, 1),
+                                      detail::mailbox::position(box.node)};
+    });
+  };
+  const auto drive = [&] {
+    Drop& drop = drops[next % drops.size()];
+    if (!drop.due.load()) {
+      if (const std::uint32_t cell = next % 2 ? detail::mailbox::take(box.node, box.pool) : 0) {
+        box.pool[cell].clear();
+        box.pool.give_back(box.pool[cell]);
+        ++taken;
+      }
+      return;
+    }
+    box.cleared.remove(
+        drop.mark, [&] { dropped += detail::mailbox::clear_up_to(box.node, box.pool, drop.up_to).count(); });
+    drop.due.store(false);
+    ++next;
+  };
+  team.run(
+      [&](int) {
+        for (int round = 0; round < rounds; ++round) {
+          Drop& drop = drops[static_cast<std::size_t>(round) % drops.size()];
+          while (drop.due.load()) std::this_thread::yield();
+          drop.mark = {};
+          drop.mark.prepare(box.node.id());
+          drop.up_to = detail::mailbox::position(box.node);
+          box.cleared.add(drop.mark, drop.up_to, {});
+          drop.due.store(true);
+          for (int i = 0; i < limit; ++i) {
+            const bool done = accepted(box.push("x", 1, 0));
+            pushed += done;
+            refused += !done;
+          }
+          too_many += left() > limit;
+        }
+      },
+      drive);
+  for (int i = 0; i < 16; ++i) drive();
+  CHECK(refused == 0);
+  CHECK(too_many == 0);
+  dropped += detail::mailbox::clear(box.node, box.pool).count();
+  CHECK(pushed == taken + dropped);
 }
 
 TEST_CASE("an accepted message is taken or dropped by the close and never left behind",

@@ -4,7 +4,9 @@
 #include "core/agent_table.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 using namespace agentcore;
 using namespace agentcore::detail::core;
@@ -27,7 +29,7 @@ struct Box {
   Push send_late(const std::string& text, std::uint32_t epoch) {
     const std::uint32_t cell = pool.take();
     pool[cell].put({.text = text}, nullptr);
-    const Push done = push(node, pool, cell, generation(), epoch);
+    const Push done = push(node, pool, cleared, cell, generation(), epoch);
     if (done != Push::queued && done != Push::queued_first) pool.give(cell, cell);
     return done;
   }
@@ -42,6 +44,7 @@ struct Box {
 
   AgentTable table;
   MessagePool pool;
+  ClearedMessages cleared;
   Node& node;
 };
 
@@ -136,7 +139,7 @@ TEST_CASE("a close also drops messages that the loop has taken over", "[mailbox]
 TEST_CASE("a message that was sent to the previous agent of the slot is dropped", "[mailbox][G3]") {
   Box box;
   const std::uint32_t cell = box.pool.take();
-  REQUIRE(push(box.node, box.pool, cell, box.generation(), 0) == Push::queued_first);
+  REQUIRE(push(box.node, box.pool, box.cleared, cell, box.generation(), 0) == Push::queued_first);
   box.pool[cell].agent = make_id(
       box.node.index, box.generation() + 1);  // as if the slot had changed hands while the message was sent
   CHECK(box.send("next") == Push::queued);
@@ -145,7 +148,7 @@ TEST_CASE("a message that was sent to the previous agent of the slot is dropped"
 
 TEST_CASE("the counts of a mailbox go around", "[mailbox][G12][G15]") {
   Box box;
-  for (int i = 0; i < 70'000; ++i) {  // they are kept modulo 2^16
+  for (int i = 0; i < 140'000; ++i) {  // they are kept modulo 2^17
     REQUIRE(box.send("a") == Push::queued_first);
     REQUIRE(box.send("b") == Push::queued);
     REQUIRE(box.size() == 2);
@@ -161,6 +164,59 @@ TEST_CASE("the counts of a mailbox go around", "[mailbox][G12][G15]") {
   }
   for (int i = 0; i < 5; ++i) box.send("x");
   CHECK(box.send("x") == Push::full);
+}
+
+TEST_CASE("messages that a verb has dropped leave room before the loop has taken them out",
+          "[mailbox][G1][G12][G15]") {
+  Box box;
+  const bool collected = GENERATE(false, true);
+  for (int i = 0; i < 5; ++i) box.send("old");
+  if (collected) collect(box.node, box.pool);
+  CHECK(box.send("x") == Push::full);
+  ClearedMessages::Mark mark;
+  mark.prepare(box.node.id());
+  const std::uint32_t then = position(box.node);
+  box.cleared.add(mark, then, {});
+  for (int i = 0; i < 5; ++i) CHECK(box.send("new" + std::to_string(i)) != Push::full);
+  CHECK(box.send("x") == Push::full);
+  box.cleared.remove(mark, [&] { CHECK(clear_up_to(box.node, box.pool, then).count() == 5); });
+  CHECK(box.send("x") == Push::full);
+  CHECK(box.next() == "new0");
+  CHECK(box.send("new5") == Push::queued);
+}
+
+TEST_CASE("what verbs drop again and again before the loop runs has a limit", "[mailbox][G15]") {
+  Box box;
+  std::size_t sent = 0, most = 0;
+  std::vector<ClearedMessages::Mark> marks(5000);
+  for (ClearedMessages::Mark& mark : marks) {
+    sent += box.send("x") != Push::full;
+    most = std::max(most, box.size());
+    mark.prepare(box.node.id());
+    box.cleared.add(mark, position(box.node), {});
+  }
+  CHECK(sent == 5 + 1024);
+  CHECK(most == sent);
+  for (ClearedMessages::Mark& mark : marks) box.cleared.remove(mark, [] {});
+  CHECK(box.cleared.empty());
+  CHECK(clear(box.node, box.pool).count() == sent);
+}
+
+TEST_CASE("the largest mailbox can be dropped and filled again", "[mailbox][G12]") {
+  Box box;
+  box.node.mailbox_limit = 65'000;
+  for (int i = 0; i < 65'000; ++i) box.send("old");
+  CHECK(box.send("x") == Push::full);
+  ClearedMessages::Mark mark;
+  mark.prepare(box.node.id());
+  const std::uint32_t then = position(box.node);
+  box.cleared.add(mark, then, {});
+  std::size_t sent = 0;
+  while (box.send("new") != Push::full) ++sent;
+  CHECK(sent == 65'000);
+  CHECK(box.size() == 130'000);
+  box.cleared.remove(mark, [&] { CHECK(clear_up_to(box.node, box.pool, then).count() == 65'000); });
+  CHECK(box.size() == 65'000);
 }
 
 TEST_CASE("a message that is put back is next again and keeps its position", "[mailbox][F5]") {
@@ -189,7 +245,7 @@ TEST_CASE("a message in front of all others counts against the limit", "[mailbox
   const auto put_in_front = [&](const std::string& text) {
     const std::uint32_t cell = box.pool.take();
     box.pool[cell].put({.text = text}, nullptr);
-    const Push done = push_front(box.node, box.pool, cell, 0);
+    const Push done = push_front(box.node, box.pool, box.cleared, cell, 0);
     if (done != Push::queued) box.pool.give(cell, cell);
     return done;
   };
@@ -272,7 +328,7 @@ TEST_CASE("a message to a deleted agent never reaches the next agent of its slot
   Node& again = box.table.insert(box.table.root_sentinel());
   REQUIRE(&again == &box.node);
   again.mailbox_head.store(Head::open(box.generation(), again.taken).raw());
-  CHECK(push(again, box.pool, cell, old, 0) == Push::gone);
+  CHECK(push(again, box.pool, box.cleared, cell, old, 0) == Push::gone);
   CHECK(length(again, old) == 0);
 }
 

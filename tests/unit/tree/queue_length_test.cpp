@@ -98,3 +98,81 @@ TEST_CASE("clear_queue returns the number of the messages that waited", "[tree][
   t.settle();
   CHECK(t.seen.count("dropped a") == 4);
 }
+
+TEST_CASE("a full mailbox takes messages again when a verb has dropped those that waited",
+          "[tree][queue][G1][G12]") {
+  ToolTurn t;
+  const Agent a = t.child(t.root("p"), "a", {.mailbox_limit = 3, .tools = t.tools});
+  t.ask(a);
+  std::vector<MessageId> ids;
+  const auto fill = [&] {
+    ids.clear();
+    while (const SendResult sent = a.send("text")) ids.push_back(sent.id);
+    CHECK(a.send("more").reason == Errc::mailbox_full);
+    return ids.size();
+  };
+  CHECK(fill() == 3);
+  SECTION("by an abort") {
+    REQUIRE(a.abort({.clear_queue = true}).took_effect());
+  }
+  SECTION("by an interrupt") {
+    REQUIRE(a.interrupt({.queue = QueueAction::drop}).took_effect());
+  }
+  SECTION("by an interrupt of each") {
+    for (const MessageId id : std::vector(ids)) REQUIRE(a.interrupt({.message = id}).took_effect());
+  }
+  SECTION("by clear_queue()") {
+    REQUIRE(a.clear_queue().value() == 3);
+  }
+  SECTION("by remove_queued() of each") {
+    for (const MessageId id : ids) REQUIRE(a.remove_queued(id));
+  }
+  CHECK(a.queue_length().value() == 0);
+  CHECK(fill() == 3);
+  CHECK(a.queue_length().value() == 3);
+  REQUIRE(a.pause().took_effect());
+  t.settle();
+  CHECK(a.queue_length().value() == 3);
+  CHECK(t.seen.count("dropped a") == 3);
+  CHECK(a.send("more").reason == Errc::mailbox_full);
+}
+
+TEST_CASE("queue_length is right in the event of a message that was withdrawn", "[tree][queue]") {
+  Waiting t;
+  std::vector<std::size_t> lengths;
+  const Subscription events =
+      t.tree->on<MessageDropped>([&](const MessageDropped&) { lengths.push_back(t.length()); });
+  REQUIRE(t.a.interrupt({.message = t.ids[0]}).took_effect());
+  REQUIRE(t.a.pause().took_effect());
+  t.settle();
+  CHECK(lengths == std::vector<std::size_t>{2});
+}
+
+TEST_CASE("a message that was withdrawn and cleared counts once", "[tree][queue]") {
+  Waiting t;
+  REQUIRE(t.a.interrupt({.message = t.ids[0]}).took_effect());
+  CHECK(t.a.clear_queue().value() == 2);
+  REQUIRE(t.a.send("later"));
+  CHECK(t.length() == 1);
+}
+
+TEST_CASE("steered messages that a verb has dropped leave room for others, which stay",
+          "[tree][queue][steer][G1][G12]") {
+  ToolTurn t;
+  const Agent a = t.child(t.root("p"), "a", {.mailbox_limit = 2, .tools = t.tools});
+  t.ask(a);
+  REQUIRE(a.steer("one"));
+  REQUIRE(a.steer("two"));
+  CHECK(a.steer("three").reason == Errc::mailbox_full);
+  const bool aborts = GENERATE(true, false);
+  if (aborts)
+    REQUIRE(a.abort({.clear_queue = true}).took_effect());
+  else
+    REQUIRE(a.interrupt({.queue = QueueAction::drop}).took_effect());
+  REQUIRE(a.steer("later"));
+  REQUIRE(a.pause().took_effect());
+  t.settle();
+  CHECK(joined(t.seen.with("steered")) ==
+        "steered a returned turn_over one steered a returned turn_over two steered a queued");
+  CHECK(a.queue_length().value() == 1);
+}
