@@ -58,6 +58,31 @@ struct ToolCall {
   bool operator==(const ToolCall&) const = default;
 };
 
+/// How a tool call ended (G9).
+enum class ToolOutcome : unsigned char {
+  /// The call ended, however that came, before it began, or it was rejected: it had no effect. A call begins
+  /// when its function does: ToolStarted means that it was handed over to the tool, which may begin later
+  /// (make_blocking_tool(), make_agent_tool()).
+  not_started,
+  completed,  ///< the tool, or the host in its place, delivered a result, with success or not
+  /// The turn ended, the call was cancelled, or it timed out, after the call began: its effect is unknown.
+  interrupted,
+  /// As interrupted, and the tool did not end within the grace period; it may still be running. This is known
+  /// only after the turn has ended: the event Abandoned reports it.
+  abandoned,
+};
+/// The name of the enumerator.
+AGENTCORE_API std::string_view to_string(ToolOutcome outcome) noexcept;
+
+/// How the call ended whose result a message is.
+struct CallEnd {
+  ToolOutcome outcome = ToolOutcome::not_started;  ///< How the call ended.
+  bool success = false;                            ///< Of a completed call: its ToolResult::success.
+
+  /// True if all fields are equal.
+  bool operator==(const CallEnd&) const = default;
+};
+
 /// A part of a message that is not text: an image. Set either `url`, or `data` and `media_type`.
 struct ContentPart {
   std::string url = {};         ///< "https://...". Empty: `data` is the image itself.
@@ -98,6 +123,11 @@ struct ChatMessage {
   /// Only in assistant messages: the tool calls whose results must follow before the next answer.
   std::vector<ToolCall> tool_calls = {};
   std::string tool_call_id = {};  ///< Only in tool messages: ToolCall::id of the call with this result.
+  /// Only in tool messages: how the call ended. Of a call that has not ended (ConversationPage::open_calls):
+  /// how it would end if its turn ended now. `abandoned` is known later than the result: the value changes
+  /// with the event Abandoned. It is stored beside the message and is never sent to a model. Empty: not
+  /// known, because the history was written by another program.
+  std::optional<CallEnd> call_end = {};
   /// True: a message that was put into a running turn (Agent::steer()). Only in user messages. It belongs to
   /// the turn of the question before it, and begins none.
   bool steered = false;

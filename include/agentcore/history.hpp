@@ -29,7 +29,7 @@ namespace agentcore {
 ///   - Only user messages, and assistant messages without tool calls, have interruptions. User messages have
 ///     neither `steered` nor `truncated`. An assistant message with a mark has no reasoning.
 ///   - Only user messages have images, only assistant messages have tool calls, and only tool messages have a
-///     tool_call_id.
+///     tool_call_id and a call_end.
 ///
 /// The last user message may be unanswered. Agent::conversation() is always valid.
 ///
@@ -70,6 +70,8 @@ AGENTCORE_API RepairedHistory repair_history(std::vector<ChatMessage> messages);
 ///     "pinned"            of a message: true
 ///     "steered"           of a message: true
 ///     "summary"           of a message: true
+///     "outcome"           of a tool message: the name of a ToolOutcome, of ChatMessage::call_end
+///     "success"           of a tool message with the outcome `completed`: true
 ///     "reasoning_blocks"  of a message: objects with "dialect", "data" and, if it is known, "server"
 ///     "window_id"         of a tool call: its window, unless the name is "<window>__<action>"
 ///     "action_id"         of a tool call
@@ -79,8 +81,9 @@ AGENTCORE_API RepairedHistory repair_history(std::vector<ChatMessage> messages);
 /// there. An image in base64 becomes a data URL, which is read back as `data`. Invalid UTF-8 is replaced by
 /// U+FFFD. Any vector can be written, valid or not.
 ///
-/// This is format 3. Format 2 had no interruption of an assistant message and no "summary", and format 1 had
-/// only "reasoning_blocks". A reader of format 3 reads all of them.
+/// This is format 4. Format 3 had no "outcome" and no "success", format 2 no interruption of an assistant
+/// message and no "summary", and format 1 had only "reasoning_blocks". A reader of format 4 reads all of
+/// them.
 ///
 /// @threadsafe
 AGENTCORE_API std::string history_to_json(const std::vector<ChatMessage>& messages);
@@ -102,7 +105,7 @@ AGENTCORE_API std::string history_to_json(const std::vector<ChatMessage>& messag
 ///
 /// Error: Errc::invalid_history with the position ("message 3: role is missing", counted from 1), for text
 /// that is not JSON, more than 64 levels, a value of the wrong type, content that is neither text nor an
-/// image, or an unknown role or interruption.
+/// image, or an unknown role, interruption or outcome.
 ///
 ///     auto messages = agentcore::history_from_json(text);
 ///     if (messages) spec.history = agentcore::repair_history(*std::move(messages)).messages;

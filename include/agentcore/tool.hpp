@@ -4,6 +4,7 @@
 #pragma once
 
 #include <agentcore/agent.hpp>
+#include <agentcore/chat.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/executor.hpp>
 #include <agentcore/export.hpp>
@@ -54,22 +55,6 @@ enum class ToolReplay : unsigned char {
 };
 /// The name of the enumerator.
 AGENTCORE_API std::string_view to_string(ToolReplay replay) noexcept;
-
-/// How a tool call ended (G9).
-enum class ToolOutcome : unsigned char {
-  /// The call ended, however that came, before it began, or it was rejected: it had no effect. A call begins
-  /// when its function does: ToolStarted means that it was handed over to the tool, which may begin later
-  /// (make_blocking_tool(), make_agent_tool()).
-  not_started,
-  completed,  ///< the tool, or the host in its place, delivered a result, with success or not
-  /// The turn ended, the call was cancelled, or it timed out, after the call began: its effect is unknown.
-  interrupted,
-  /// As interrupted, and the tool did not end within the grace period; it may still be running. This is known
-  /// only after the turn has ended: the event Abandoned reports it.
-  abandoned,
-};
-/// The name of the enumerator.
-AGENTCORE_API std::string_view to_string(ToolOutcome outcome) noexcept;
 
 /// An application to open: a tool asks the LaunchHandler of its ToolRegistry for it with ToolResult::launch.
 struct Launch {

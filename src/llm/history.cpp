@@ -18,6 +18,7 @@ using Problem = std::string;
 // Fields that only messages of another role may have.
 constexpr std::string_view stray_calls = "has tool calls, which only an answer may have";
 constexpr std::string_view stray_call_id = "names a tool call, which only a result may do";
+constexpr std::string_view stray_end = "says how a tool call ended, which only a result may do";
 constexpr std::string_view stray_mark =
     "is marked as interrupted, which only a question and an answer without tool calls may be";
 constexpr std::string_view answer_mark = "is a question with a mark that only an answer may have";
@@ -59,6 +60,7 @@ class Progress {
     ++number_;
     if (message.role != Role::assistant && !message.tool_calls.empty()) return Problem(stray_calls);
     if (message.role != Role::tool && !message.tool_call_id.empty()) return Problem(stray_call_id);
+    if (message.role != Role::tool && message.call_end) return Problem(stray_end);
     if (message.interruption != Interruption::none && !may_be_marked(message)) return Problem(stray_mark);
     if (is_cut(message) && !message.reasoning.empty()) return Problem(stray_reasoning);
     if (message.role != Role::user && !message.parts.empty()) return Problem(stray_parts);
@@ -167,6 +169,7 @@ class Repair {
       note(stray_calls, ": dropped");
     if (message.role != Role::tool && !std::exchange(message.tool_call_id, {}).empty())
       note(stray_call_id, ": dropped");
+    if (message.role != Role::tool && std::exchange(message.call_end, {})) note(stray_end, ": dropped");
     if (message.interruption != Interruption::none && !may_be_marked(message)) unmark(message, stray_mark);
     if (is_cut(message) && !std::exchange(message.reasoning, {}).empty()) note(stray_reasoning, ": dropped");
     if (message.role != Role::user && !std::exchange(message.parts, {}).empty())

@@ -7,6 +7,7 @@
 #include <agentcore/history.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -82,6 +83,7 @@ class HistoryReader {
     ChatMessage message{read_role(entry)};
     message.content = read_content(entry, message);
     message.tool_call_id = read_string(entry, "tool_call_id");
+    message.call_end = read_call_end(entry);
     message.interruption = read_interruption(entry);
     message.pinned = read_flag(entry, "pinned");
     message.steered = read_flag(entry, "steered");
@@ -115,6 +117,16 @@ class HistoryReader {
       if (name == to_string(mark)) return mark;
     return refuse("interruption is not none, aborted, stopped, failed, interrupted, steered or truncated",
                   Interruption::none);
+  }
+
+  std::optional<CallEnd> read_call_end(const json& entry) {
+    const std::string name = read_string(entry, "outcome");
+    const bool success = read_flag(entry, "success");
+    if (name.empty()) return std::nullopt;
+    for (const ToolOutcome outcome :
+         {ToolOutcome::not_started, ToolOutcome::completed, ToolOutcome::interrupted, ToolOutcome::abandoned})
+      if (name == to_string(outcome)) return CallEnd{outcome, outcome == ToolOutcome::completed && success};
+    return refuse("outcome is not not_started, completed, interrupted or abandoned", CallEnd());
   }
 
   std::string read_content(const json& entry, ChatMessage& message) {
@@ -206,6 +218,10 @@ void add_own_fields(const ChatMessage& message, json& entry) {
   if (message.steered) entry["steered"] = true;
   if (message.summary) entry["summary"] = true;
   if (!message.tool_call_id.empty()) entry["tool_call_id"] = message.tool_call_id;
+  if (message.call_end) {
+    entry["outcome"] = to_string(message.call_end->outcome);
+    if (message.call_end->success) entry["success"] = true;
+  }
   for (std::size_t i = 0; i < message.tool_calls.size(); ++i) {
     const ToolCall& call = message.tool_calls[i];
     json& written = entry["tool_calls"][i];

@@ -73,6 +73,10 @@ std::string to_json(const ChatMessage& message, const turn::TurnPlace* place) {
   text.put("summary", message.summary);
   if (message.role == Role::tool || !message.tool_call_id.empty())
     text.add("tool_call_id", std::string_view(message.tool_call_id));
+  if (message.call_end) {
+    text.add("outcome", to_string(message.call_end->outcome));
+    text.put("success", message.call_end->success);
+  }
   if (!message.reasoning.empty())
     text.add_json("reasoning_blocks", RecordText::array(message.reasoning, block_json));
   if (place) {

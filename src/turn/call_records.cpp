@@ -64,7 +64,7 @@ void CallRecords::withdraw(Turn turn) noexcept {
       std::string message(Conversation::not_started), text = message;
       step.message = std::move(message);
       step.outcome = ToolOutcome::not_started;
-      if (!turn.active().simulated) turn.data().conversation.set_result(call.message, std::move(text));
+      if (!turn.active().simulated) turn.data().conversation.set_result(call.message, std::move(text), {});
     });
   }
 }
@@ -76,7 +76,8 @@ CallRecords::UnknownEffect::UnknownEffect()
 void CallRecords::set_begun(Turn turn, PendingCall& call, UnknownEffect&& unknown) noexcept {
   ToolCallRecord& step = step_of(turn, call);
   if (!turn.active().simulated)
-    turn.data().conversation.set_result(call.message, std::move(unknown.in_history));
+    turn.data().conversation.set_result(call.message, std::move(unknown.in_history),
+                                        {.outcome = ToolOutcome::interrupted});
   step.message = std::move(unknown.in_record);
   step.outcome = ToolOutcome::interrupted;
   call.state = PendingCall::State::running;
@@ -98,7 +99,9 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
   step.by_host = by_host;
   step.message = std::move(message);
   step.summary = std::move(summary);
-  if (!active.simulated) turn.data().conversation.set_result(call.message, std::move(text));
+  if (!active.simulated)
+    turn.data().conversation.set_result(call.message, std::move(text),
+                                        {outcome, outcome == ToolOutcome::completed && result.success});
   if (!call.start_emitted) return;
   environment_.hub.emit(turn.node(), [&](Agent agent) {
     return ToolEnded{std::move(agent), turn.number(), step.call_id, outcome, result, by_host};

@@ -115,14 +115,28 @@ std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std
   message.reasoning = std::move(reasoning);
   written.push_back(std::move(message));
   for (std::string& id : ids) {
-    ChatMessage result{Role::tool, std::string(not_started)};
-    result.tool_call_id = std::move(id);
+    ChatMessage result = ChatMessage::tool_result(std::move(id), std::string(not_started));
+    result.call_end = {.outcome = ToolOutcome::not_started};
     written.push_back(std::move(result));
   }
   const std::size_t first = messages_.size() + 1;
   changes_.note(messages_.size());
   messages_.insert(messages_.end(), std::move_iterator(written.begin()), std::move_iterator(written.end()));
   return first;
+}
+
+void Conversation::abandon(std::uint64_t turn, std::string_view call_id) noexcept {
+  const auto place = std::lower_bound(turns_.begin(), turns_.end(), turn,
+                                      [](const TurnPlace& one, std::uint64_t it) { return one.turn < it; });
+  if (place == turns_.end() || place->turn != turn) return;
+  const std::size_t end = place + 1 == turns_.end() ? messages_.size() : (place + 1)->question;
+  for (std::size_t at = place->question; at < end; ++at) {
+    ChatMessage& message = messages_[at];
+    if (message.tool_call_id != call_id || !message.call_end) continue;
+    if (message.call_end->outcome != ToolOutcome::interrupted) return;
+    message.call_end->outcome = ToolOutcome::abandoned;
+    return changes_.note(at);
+  }
 }
 
 void Conversation::cut_off(std::string part) {

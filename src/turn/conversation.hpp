@@ -79,10 +79,15 @@ class Conversation {
   // result; the others follow in order.
   std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
                   std::vector<ReasoningBlock> reasoning = {});
-  void set_result(std::size_t place, std::string text) {
+  // `end`: how the call ends if the turn ends now; it is what the text says.
+  void set_result(std::size_t place, std::string text, CallEnd end) noexcept {
     messages_[place].content = std::move(text);
+    messages_[place].call_end = end;
     changes_.note(place);
   }
+  // That call of that turn was interrupted, and did not end within the grace period. Does nothing if it is
+  // not in the conversation any more.
+  void abandon(std::uint64_t turn, std::string_view call_id) noexcept;
   // The kept part of an answer that a steered message has ended. That message follows. make_room() comes
   // first.
   void cut_off(std::string part);

@@ -93,6 +93,7 @@ void LingeringCalls::give_up(OperationId id) noexcept {
                    {{"agent", environment_.name_of(node)},
                     {"kind", to_string(kind)},
                     {"tool", info ? std::string_view(info->tool) : std::string_view()}});
+  if (kind == TaskKind::tool_call && info && node.data) data_of(node).conversation.abandon(turn, info->id);
   environment_.hub.emit(node, [&](Agent agent) {
     return Abandoned{std::move(agent), turn, kind, info ? info->tool : std::string(),
                      info ? info->id : std::string()};

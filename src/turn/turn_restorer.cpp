@@ -119,7 +119,8 @@ std::vector<InterruptedCall> TurnRestorer::end(core::Node& node, const StoredTur
     if (found.stored.state == State::done) continue;
     if (!may_have_begun(found.stored, tool_of(*node.spec, *found.call))) continue;
     interrupted.push_back({found.call->id, name_of_tool(*node.spec, *found.call)});
-    conversation.set_result(found.result, std::string(Conversation::unknown));
+    conversation.set_result(found.result, std::string(Conversation::unknown),
+                            {.outcome = ToolOutcome::interrupted});
   }
   conversation.reopen();
   conversation.interrupt(Interruption::interrupted);
@@ -183,14 +184,16 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
     if (!replays) {
       stored = {.outcome = ToolOutcome::interrupted};
       begun_before = false;  // it is over
-      data.conversation.set_result(found.result, std::string(Conversation::unknown));
+      data.conversation.set_result(found.result, std::string(Conversation::unknown),
+                                   {.outcome = ToolOutcome::interrupted});
     }
   }
   const bool is_done = stored.state == State::done;
   if (!is_done) {
     stored.outcome = begun_before ? ToolOutcome::interrupted : ToolOutcome::not_started;
     data.conversation.set_result(
-        found.result, std::string(begun_before ? Conversation::unknown : Conversation::not_started));
+        found.result, std::string(begun_before ? Conversation::unknown : Conversation::not_started),
+        {.outcome = stored.outcome});
   }
   ToolCallRecord& step = active.result->calls.emplace_back();
   step.call_id = found.call->id;

@@ -85,6 +85,7 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
       .interruption = Interruption::failed,
       .tool_calls = {{"c1", "notes__add", "{}", "my notes", "add it"}},
       .tool_call_id = "c0",
+      .call_end = CallEnd{ToolOutcome::completed, true},
       .steered = true,
       .pinned = true,
       .summary = true,
@@ -92,13 +93,14 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
       .reasoning = {{"openai_chat", "{}", "api.example.com"}}};
   CHECK(read(history_to_json({full})) == History{full});
   // With a new member in one of these types this does not compile: write and read it, and set it above.
-  const auto& [role, content, interruption, tool_calls, tool_call_id, steered, pinned, summary, parts,
-               reasoning] = full;
+  const auto& [role, content, interruption, tool_calls, tool_call_id, call_end, steered, pinned, summary,
+               parts, reasoning] = full;
   const ChatMessage unset;
   CHECK(role != unset.role);
   CHECK(content != unset.content);
   CHECK(interruption != unset.interruption);
   CHECK(tool_call_id != unset.tool_call_id);
+  CHECK(call_end != unset.call_end);
   CHECK(steered != unset.steered);
   CHECK(pinned != unset.pinned);
   CHECK(summary != unset.summary);
