@@ -41,10 +41,10 @@ struct QueueHeld {
   bool held = false;  ///< true: no message begins a turn until the release
 };
 
-/// The agent was paused or unpaused, by Agent::pause() or Agent::unpause(), and its subtree with it. There is
-/// no event for the descendants, nor for AgentTree::pause_all().
+/// The agent was paused or unpaused, by Agent::pause() or Agent::unpause(), and its subtree with it; or all
+/// agents were, by AgentTree::pause_all() or AgentTree::unpause_all(). There is no event for the descendants.
 struct PauseChanged {
-  Agent agent;             ///< the agent
+  Agent agent;             ///< the agent; `Agent{}`: all agents
   bool paused = false;     ///< true: paused. False: unpaused; it may still be paused by an ancestor.
   StopOrigin origin = {};  ///< why (PauseOptions::reason); the caller is empty
 };
@@ -63,7 +63,7 @@ struct StopPending {
 /// except those that wait for a person or for the end of the pause. Emitted once for each pause, unless the
 /// agent is unpaused or deleted before.
 struct PauseSettled {
-  Agent agent;  ///< the agent on which Agent::pause() was called
+  Agent agent;  ///< the agent on which Agent::pause() was called; `Agent{}`: AgentTree::pause_all()
 };
 
 /// A message was dropped: it waited in the mailbox, and no turn begins with it. An accepted message ends

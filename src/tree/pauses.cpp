@@ -38,15 +38,23 @@ void Pauses::report(const ControlOp& op) {
                       {{"agent", all ? std::string() : tree_.table.names().name_of(*node, op.agent)},
                        {"reason", op.origin.reason()}});
   });
-  if (hub_.closed() || all) return;
-  hub_.emit(*node, [&](Agent agent) { return PauseChanged{std::move(agent), pauses, op.origin}; });
+  if (hub_.closed()) return;
+  const auto make = [&](Agent agent) { return PauseChanged{std::move(agent), pauses, op.origin}; };
+  if (all)
+    hub_.emit_for(0, make);
+  else
+    hub_.emit(*node, make);
 }
 
 void Pauses::on_rest(core::NodeId root) {
   const auto found = callbacks_.extract(root);
   const Node* const node = tree_.table.find(root);
   if (!node || !node->load().is_paused()) return;  // an unpause whose operation is still queued
-  if (!node->is_root_sentinel()) hub_.emit(*node, [](Agent agent) { return PauseSettled{std::move(agent)}; });
+  const auto make = [](Agent agent) { return PauseSettled{std::move(agent)}; };
+  if (node->is_root_sentinel())
+    hub_.emit_for(0, make);
+  else
+    hub_.emit(*node, make);
   if (!hub_.closed() && found) tree_.engine->guarded("PauseOptions::on_rest", found.mapped());
 }
 

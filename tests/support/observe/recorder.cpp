@@ -179,7 +179,8 @@ void Recorder::on_event(const Event& event) {
     line = tool_line(event, id);
   }
   lines.push_back(line);
-  if (id.empty()) broken("an event of nobody");
+  const bool is_of_tree = event.get<PauseChanged>() || event.get<PauseSettled>();  // of pause_all()
+  if (id.empty() && !is_of_tree) broken("an event of nobody");
   if (reported.deleted) broken("an event after the end");
   if (const auto* started = event.get<TurnStarted>()) begin_turn(reported, started->turn);
   if (const auto* delta = event.get<DeltaReceived>();

@@ -435,6 +435,35 @@ TEST_CASE("a pause that settles calls its callback once", "[tree][pause]") {
   CHECK(t.logged(all ? "all agents are unpaused" : "an agent is unpaused"));
 }
 
+TEST_CASE("a pause of all agents has events of no agent", "[tree][pause]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  std::vector<std::string> lines;
+  const auto note = [&](const char* what, const Agent& of) {
+    lines.push_back(what + std::string(of == Agent() ? " all" : " " + of.id()));
+  };
+  const Subscription changes = t.tree->on<PauseChanged>([&](const PauseChanged& event) {
+    note(event.paused ? "paused" : "unpaused", event.agent);
+    CHECK(event.origin.reason() == (event.paused ? "lunch" : ""));
+  });
+  const Subscription rests =
+      t.tree->on<PauseSettled>([&](const PauseSettled& event) { note("at rest", event.agent); });
+  const Subscription of_agent =
+      agent.on<PauseChanged>([&](const PauseChanged&) { FAIL("it is not about it"); });
+  CHECK(t.tree->pause_all({.reason = "lunch"}).took_effect());
+  CHECK(t.tree->pause_all({.reason = "again"}).status == VerbStatus::no_effect);
+  t.settle();
+  CHECK(lines == std::vector<std::string>{"paused all"});
+  t.answer("words");
+  t.settle();
+  CHECK(lines == std::vector<std::string>{"paused all", "at rest all"});
+  CHECK(t.tree->unpause_all().took_effect());
+  t.settle();
+  CHECK(lines.back() == "unpaused all");
+  CHECK(lines.size() == 3);
+}
+
 TEST_CASE("a pause calls its own callback, and never that of an earlier pause", "[tree][pause]") {
   ToolTurn t;
   std::vector<std::string> rests;
