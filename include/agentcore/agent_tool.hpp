@@ -24,7 +24,14 @@ struct AgentToolOptions {
   /// remembers the earlier ones, works on one call at a time in the order of the calls, and stays until it or
   /// its parent is deleted. Ids are unique in the tree: if two agents use such a tool, the calls of the
   /// second one fail.
+  ///
+  /// A child with an id that was deleted stays deleted: later calls of its parent fail with "the agent
+  /// 'helper' was deleted, and is not created again", also after a restart. They work again when the host
+  /// creates a child of that id itself (Agent::create_child()), or with `create_again`.
   AgentSpec agent = {};
+  /// Only for an agent with an id. True: if the child was deleted, the next call creates it again, without
+  /// what it remembered.
+  bool create_again = false;
   /// Writes the message for the child from the arguments of the call. Called on the loop thread. If it
   /// throws, the call fails. Empty: the text `message` of the arguments, or with other parameters, the
   /// arguments as JSON.

@@ -176,6 +176,7 @@ AgentRecord portable(const AgentRecord& record, const AboveDocument* above) {
   left.tool_turns = record.tool_turns;
   left.summary_tokens = record.summary_tokens;
   left.ended_tasks = record.ended_tasks;
+  left.tool_children = record.tool_children;
   left.own = record.own;
   left.subtree = record.subtree;
   return left;

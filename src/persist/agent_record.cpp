@@ -145,6 +145,7 @@ std::string to_json(const AgentRecord& record) {
   text.put("ended_tasks", record.ended_tasks);
   if (record.turn) text.add_json("turn", to_json(*record.turn));
   if (!record.tasks.empty()) text.add_json("tasks", tasks_json(record.tasks));
+  if (!record.tool_children.empty()) text.add("tool_children", record.tool_children);
   text.put("origin", record.origin);
   text.put("of_call", record.of_call);
   text.put("of_task", record.of_task);
@@ -183,6 +184,8 @@ AgentRecord read_agent(std::string_view text) {
   get(object, "ended_tasks", record.ended_tasks);
   get_object(object, "turn", [&](const json& turn) { record.turn = read_turn(turn); });
   get_each(object, "tasks", [&](const json& task) { record.tasks.push_back(read_task(task)); });
+  get_each(object, "tool_children",
+           [&](const json& name) { read_value(name, "tool_children", record.tool_children.emplace_back()); });
   get(object, "origin", record.origin);
   get(object, "of_call", record.of_call);
   get(object, "of_task", record.of_task);

@@ -69,9 +69,10 @@ struct AgentRecord {
   std::string ended_tasks;           // TurnData::ended_tasks
   std::optional<turn::StoredTurn> turn;
   std::vector<TaskRecord> tasks;
-  core::NodeId origin = 0;  // TurnData::origin
-  bool of_call = false;     // TurnData::of_call
-  bool of_task = false;     // Node::of_task
+  std::vector<std::string> tool_children;  // TurnData::tool_children
+  core::NodeId origin = 0;                 // TurnData::origin
+  bool of_call = false;                    // TurnData::of_call
+  bool of_task = false;                    // Node::of_task
   std::vector<Piece> history;
   bool has_context = false;  // there is a record of Kind::context
   bool has_grants = false;   // there are records of Kind::grant

@@ -165,6 +165,7 @@ void AgentWriter::add_data(AgentRecord& record, const core::Node& node, const St
     record.summary_tokens = data.summary_tokens;
     record.ended_tasks = data.ended_tasks;
   }
+  record.tool_children = data.tool_children;
   record.origin = data.origin;
   record.of_call = data.of_call;
   if (data.turn) add_turn(record, node, agent);

@@ -3,6 +3,9 @@
 #include "tools/agent_result.hpp"
 #include "tools/call_scope.hpp"
 
+#include <agentcore/display.hpp>
+
+#include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
@@ -26,19 +29,60 @@ void remove(const Agent& child) noexcept {
   static_cast<void>(child.terminate(std::move(options)));
 }
 
-Result<Agent> find_or_create(const ToolContext& context, const AgentSpec& spec) {
-  if (!spec.id.empty()) {
-    const Result<std::vector<Agent>> children = context.agent().children();
-    for (const Agent& child : children.value_or(std::vector<Agent>()))
-      if (child.id() == spec.id) return child;
+std::vector<std::string>* children_of(const ToolContext& context) {
+  const CallScope& scope = ContextAccess::scope(context);
+  return scope.owner->tool_children(scope);
+}
+
+Result<Agent> create(const ToolContext& context, const AgentSpec& spec) {
+  Result<Agent> created = context.create_child(context.agent(), spec);
+  if (created) return created;
+  return Error{created.error().code, "the agent could not be created: " + created.error().message};
+}
+
+// The name of a child that agent tools of the agent work with. It stays when the child is deleted, so that
+// no call creates the child again.
+class ChildName {
+ public:
+  // Throws std::bad_alloc.
+  ChildName(const ToolContext& context, const std::string& name) : context_(context), name_(name) {
+    std::vector<std::string>* const all = children_of(context);
+    if (all == nullptr) return;
+    is_known_ = std::find(all->begin(), all->end(), name) != all->end();
+    if (!is_known_) all->push_back(name);
   }
-  return context.create_child(context.agent(), spec);
+  bool is_known() const noexcept { return is_known_; }
+  // There is no such child.
+  void forget() const {
+    if (std::vector<std::string>* const all = children_of(context_); all != nullptr && !is_known_)
+      std::erase(*all, name_);
+  }
+
+ private:
+  const ToolContext& context_;
+  const std::string& name_;
+  bool is_known_ = false;
+};
+
+// Error: why there is no child for the call.
+Result<Agent> find_or_create(const ToolContext& context, const AgentSpec& spec, bool create_again) {
+  if (spec.id.empty()) return create(context, spec);
+  const ChildName name(context, spec.id);
+  const Result<std::vector<Agent>> children = context.agent().children();
+  for (const Agent& child : children.value_or(std::vector<Agent>()))
+    if (child.id() == spec.id) return child;
+  if (name.is_known() && !create_again)
+    return Error{Errc::agent_not_found,
+                 "the agent '" + display(spec.id) + "' was deleted, and is not created again"};
+  Result<Agent> created = create(context, spec);
+  if (!created) name.forget();
+  return created;
 }
 
 }  // namespace
 
 void AgentCall::start(const ToolContext& context, const ToolDone& done, const AgentSpec& child,
-                      std::string text) {
+                      bool create_again, std::string text) {
   const Child kind = child.id.empty() ? Child::own : Child::named;
   // The call begins when the child begins its turn. Its time-out runs from now on: it limits the wait, too.
   ContextAccess::scope(context).begin->hand_over(context.stop());
@@ -48,8 +92,8 @@ void AgentCall::start(const ToolContext& context, const ToolDone& done, const Ag
   SendOptions options{.on_delta = [call](std::string_view piece) { call->on_delta(piece); },
                       .on_end = [call](const MessageEnd& end) { call->on_end(end); },
                       .deadline = context.deadline()};
-  Result<Agent> found = find_or_create(context, child);
-  if (!found) return done(ToolResult::failed("the agent could not be created: " + found.error().message));
+  Result<Agent> found = find_or_create(context, child, create_again);
+  if (!found) return done(ToolResult::failed(found.error().message));
   call->child_ = *std::move(found);
   call->send(std::move(message), std::move(options));
 }

@@ -25,11 +25,11 @@ class AgentCall {
   // Which agent a call works with.
   enum class Child : unsigned char { own, named };
 
-  // Sends `text` to the child, which is created if there is none of that name. Delivers the result, at once
-  // if the child cannot be created or does not accept the message. Throws std::bad_alloc; then nothing was
-  // created or sent.
+  // Sends `text` to the child, which is created if there is none of that name, and there was none before
+  // (unless `create_again`). Delivers the result, at once if there is no child or it does not accept the
+  // message. Throws std::bad_alloc; then nothing was created or sent.
   static void start(const ToolContext& context, const ToolDone& done, const AgentSpec& child,
-                    std::string text);
+                    bool create_again, std::string text);
 
  private:
   // Ends what the child does for the call.

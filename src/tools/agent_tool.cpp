@@ -47,10 +47,11 @@ Tool make_agent_tool(AgentToolOptions options) {
     options.agent.cache_key = detail::core::hashed_name("tool-", spec.name);
   if (!options.write_message) options.write_message = has_parameters ? arguments_as_message : default_message;
   return {std::move(spec),
-          [agent = std::make_shared<const AgentSpec>(std::move(options.agent)),
+          [create_again = options.create_again,
+           agent = std::make_shared<const AgentSpec>(std::move(options.agent)),
            write = std::move(options.write_message)](const nlohmann::json& arguments,
                                                      const ToolContext& context, const ToolDone& done) {
-            detail::tools::AgentCall::start(context, done, *agent, write(arguments));
+            detail::tools::AgentCall::start(context, done, *agent, create_again, write(arguments));
           }};
 }
 

@@ -154,6 +154,7 @@ AgentRecord AgentDocuments::record_of(const Node& node) const {
   record.tool_turns = data->tool_turns;
   record.summary_tokens = data->summary_tokens;
   record.ended_tasks = data->ended_tasks;
+  record.tool_children = data->tool_children;
   if (!data->accounts) return record;
   if (data->accounts->own.limits()) record.own = persist::account_record(data->accounts->own, *tree_.engine);
   if (data->accounts->subtree.limits())
@@ -304,6 +305,7 @@ Result<Agent> AgentDocuments::create(DocumentAgent& from, core::NodeId parent, c
   data->tool_turns = static_cast<std::uint32_t>(from.record.tool_turns);
   data->summary_tokens = from.record.summary_tokens;
   data->ended_tasks = from.record.ended_tasks;
+  data->tool_children = from.record.tool_children;
   return factory_.add(parent, spec.spec, from.record.name, std::move(data));
 }
 

@@ -245,6 +245,7 @@ Result<void> StoreVerbs::place(StoredAgentOfTree& agent, persist::Persistence& p
   turns_.permissions().table().restore(node.id(), std::move(agent.grants));
   if (record.origin != 0) tree_.forks.add(record.origin, record.node);
   if (record.origin != 0) turn::data_of(node).origin = record.origin;
+  if (!record.tool_children.empty()) turn::data_of(node).tool_children = record.tool_children;
   recorder.agents().find(record.node)->held_by_restart = agent.held_by_restart;
   if (agent.is_derived()) recorder.note_change(record.node);
   if (agent.has_work() && agent.damage.empty()) place_work(node, agent, persistence);

@@ -129,6 +129,11 @@ SendResult ToolPort::delegate(const tools::CallScope& call, const Agent& to, boo
                                             std::move(options), call.begin);
 }
 
+std::vector<std::string>* ToolPort::tool_children(const tools::CallScope& call) {
+  core::Node* const node = environment_.find(core::AgentAccess::node(call.agent));
+  return node ? &data_of(*node).tool_children : nullptr;
+}
+
 void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
   Operation* const operation = environment_.operations.find(call.operation);
   if (!operation || operation->over) return;

@@ -32,6 +32,7 @@ class ToolPort final : public tools::CallOwner {
   Errc refusal_of(const tools::CallScope& call) const noexcept override;
   SendResult delegate(const tools::CallScope& call, const Agent& to, bool of_call, Message message,
                       SendOptions options) override;
+  std::vector<std::string>* tool_children(const tools::CallScope& call) override;
   void on_handed_over(const tools::CallScope& call) override;
   void on_begun(const tools::CallScope& call) override;
   void on_result(const tools::CallScope& call, ToolResult result) override;

@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -35,6 +36,7 @@ struct CallRecord final : detail::tools::CallOwner {
                       SendOptions options) override {
     return to.send(std::move(message), std::move(options));
   }
+  std::vector<std::string>* tool_children(const detail::tools::CallScope&) override { return nullptr; }
   void on_result(const detail::tools::CallScope& call, ToolResult result) override {
     const bool first =
         results.emplace(call.operation.serial, Entry{std::move(result), std::this_thread::get_id()}).second;

@@ -1,6 +1,8 @@
 // Agents as tools: what a call does, and the result that the calling model reads.
 #include "support/drive/agent_calls.hpp"
+#include "support/store/life.hpp"
 
+#include <agentcore/memory_store.hpp>
 #include <agentcore/testing/references.hpp>
 
 #include <memory>
@@ -317,4 +319,123 @@ TEST_CASE("the requests of agents with names are cached apart, those of one tool
   CHECK(one != two);
   CHECK(key_of("p3", {}) == key_of("p4", {}));
   CHECK(key_of("p5", {.cache_key = "mine"}) == "mine");
+}
+
+TEST_CASE("a named child that was deleted is not created again by a call", "[tools][agent_tool][G14]") {
+  AgentCalls t;
+  t.begin({call_of("named", "one")});
+  t.answer(t["helper"], "first");
+  CHECK(t["helper"].terminate().took_effect());
+  t.settle();
+  t.answer(t.planner, "done");
+  for (int i = 0; i < 2; ++i) {
+    t.again({call_of("named", "two")});
+    CHECK(t.told() == "error: the agent 'helper' was deleted, and is not created again");
+    CHECK(t.children().empty());
+    t.answer(t.planner, "done");
+    CHECK(t.record().outcome == ToolOutcome::not_started);
+    CHECK_FALSE(t.record().success);
+  }
+  SECTION("the host creates one") {
+    const Agent made = t.planner.create_child({.id = "helper", .system_prompt = "You are new."}).value();
+    t.again({call_of("named", "three")});
+    t.answer(made, "third");
+    CHECK(t.told() == "third");
+    CHECK(written(made.conversation().value()) == "system:You are new., user:three, assistant:third");
+  }
+  SECTION("it is the child of another agent now") {
+    const Agent other = t.root("other");
+    REQUIRE(other.create_child({.id = "helper"}));
+    t.again({call_of("named", "three")});
+    CHECK(t.told() == "error: the agent 'helper' was deleted, and is not created again");
+  }
+  SECTION("a fork of the parent has had no such child") {
+    const Agent twin = fork(t.planner, {.id = "twin"}).value();
+    CHECK(t.planner.stop().took_effect());
+    t.settle();
+    CHECK(twin.send("again"));
+    t.settle();
+    t.llm->call_tools("twin", {call_of("named", "four")});
+    t.settle();
+    CHECK(t["helper"].parent().value() == twin);
+  }
+}
+
+TEST_CASE("a named child that was deleted in the turn of its call is not created again by the next call",
+          "[tools][agent_tool][G14]") {
+  AgentCalls t;
+  t.begin({call_of("named", "one")});
+  CHECK(t["helper"].terminate().took_effect());
+  t.settle();
+  CHECK(t.told() == "error: the agent was deleted, and did not finish");
+  t.llm->call_tools("planner", {call_of("named", "two")});
+  t.settle();
+  CHECK(t.told() == "error: the agent 'helper' was deleted, and is not created again");
+  CHECK(t.children().empty());
+}
+
+TEST_CASE("a host may have a named child that was deleted created again", "[tools][agent_tool]") {
+  AgentCalls t;
+  t.tools->add(
+      make_agent_tool({.tool = {.name = "fresh"}, .agent = {.id = "fresh one"}, .create_again = true}));
+  t.begin({call_of("fresh", "one")});
+  t.answer(t["fresh one"], "first");
+  CHECK(t["fresh one"].terminate().took_effect());
+  t.settle();
+  t.answer(t.planner, "done");
+  t.again({call_of("fresh", "two")});
+  CHECK(written(t["fresh one"].conversation().value()) == "user:two");
+}
+
+TEST_CASE("a named child that could not be created may be created later", "[tools][agent_tool]") {
+  AgentCalls t;
+  const Agent other = t.root("helper");
+  t.begin({call_of("named", "one")});
+  CHECK(t.told().starts_with("error: the agent could not be created: "));
+  CHECK(other.terminate().took_effect());
+  t.settle();
+  t.answer(t.planner, "done");
+  t.again({call_of("named", "two")});
+  CHECK(t["helper"].parent().value() == t.planner);
+}
+
+TEST_CASE("a named child that was deleted is not created again after a restart",
+          "[tools][agent_tool][restore][G14]") {
+  MemoryStore store;
+  const auto tools = std::make_shared<ToolRegistry>();
+  tools->add(make_agent_tool({.tool = {.name = "named"}, .agent = {.id = "helper"}}));
+  RestoreOptions options;
+  options.code.add_tools("tools", tools);
+  const auto poll = [](Life& life) {
+    for (int i = 0; i < 20; ++i) life.runtime.poll();
+  };
+  const auto call = [&](Life& life, const Agent& planner, bool child_answers) {
+    testing::ScriptedReply reply;
+    reply.tool_calls = {call_of("named", "go")};
+    life.llm.enqueue(reply);
+    if (child_answers) life.llm.enqueue({.deltas = {"an answer"}});
+    life.llm.enqueue({.deltas = {"so"}});
+    REQUIRE(planner.send("go"));
+    poll(life);
+    const std::vector<ChatMessage> messages = planner.conversation().value();
+    REQUIRE(messages.back().content == "so");
+    return messages[messages.size() - 2].content;
+  };
+  {
+    Life life(store, options);
+    AgentSpec spec;
+    spec.code.tools = "tools";
+    const Agent planner = life.create("planner", std::move(spec));
+    CHECK(call(life, planner, true) == "an answer");
+    CHECK(life.find("helper").terminate().took_effect());
+    poll(life);
+    REQUIRE(life.tree->flush());
+  }
+  for (int restart = 0; restart < 2; ++restart) {
+    Life life(store, options);
+    CHECK(call(life, life.find("planner"), false) ==
+          "error: the agent 'helper' was deleted, and is not created again");
+    CHECK_FALSE(life.tree->find("helper"));
+    REQUIRE(life.tree->flush());
+  }
 }
