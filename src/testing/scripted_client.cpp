@@ -68,6 +68,23 @@ ScriptedReply echo(const ChatRequest& request) {
   return reply;
 }
 
+// Without memory it has no text.
+ChatOutcome cancelled() noexcept {
+  try {
+    return ChatOutcome::cancelled();
+  } catch (const std::bad_alloc&) {
+    ChatOutcome outcome;
+    outcome.kind = ChatOutcome::Kind::cancelled;
+    outcome.usage.complete = false;
+    outcome.error.code = Errc::cancelled;
+    return outcome;
+  }
+}
+
+ChatError no_memory() {
+  return {Errc::out_of_memory, "out of memory"};
+}
+
 detail::core::Validation check(const ScriptedReply& reply) {
   detail::core::Validation validation("ScriptedReply");
   validation.not_negative("first_delay", reply.first_delay).not_negative("interval", reply.interval);
@@ -125,6 +142,7 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
   std::optional<ScriptedReply> reply_for(const ChatRequest& request);
   void schedule(Call& call, Duration delay);
   void step(std::uint64_t id);
+  void step_or_fail(std::uint64_t id);
   void finish(Call& call);
   void on_stopped(std::uint64_t id);
   void end(std::shared_ptr<Call> call, ChatOutcome outcome);
@@ -173,8 +191,17 @@ std::optional<ScriptedReply> ScriptedClient::Impl::reply_for(const ChatRequest& 
 void ScriptedClient::Impl::schedule(Call& call, Duration delay) {
   call.timer = engine->start_timer(detail::loop::later(engine->now(), delay),
                                    [client = weak_from_this(), id = call.id] {
-                                     if (const auto alive = client.lock()) alive->step(id);
+                                     if (const auto alive = client.lock()) alive->step_or_fail(id);
                                    });
+}
+
+// Without memory for the next step the call fails: nothing else would end it.
+void ScriptedClient::Impl::step_or_fail(std::uint64_t id) {
+  try {
+    step(id);
+  } catch (const std::bad_alloc&) {
+    if (const auto call = find(id)) end(call, ChatOutcome::failed(no_memory()));
+  }
 }
 
 // Delivers the next delta, or ends the call. A receiver may run any code, so the call is looked up again
@@ -183,7 +210,7 @@ void ScriptedClient::Impl::step(std::uint64_t id) {
   const auto call = find(id);
   if (!call) return;
   const ScriptedReply& reply = call->reply;
-  if (call->is_stopped() && !reply.deaf) return end(call, ChatOutcome::cancelled());
+  if (call->is_stopped() && !reply.deaf) return end(call, cancelled());
   for (const std::vector<std::string> pieces = std::exchange(call->reply.reasoning, {});
        const std::string& piece : pieces) {
     call->sink.reasoning(piece);
@@ -192,7 +219,7 @@ void ScriptedClient::Impl::step(std::uint64_t id) {
   if (call->next_delta == reply.deltas.size()) return finish(*call);
   call->sink.delta(reply.deltas[call->next_delta++]);
   if (!find(id)) return;
-  if (!call->sink) return end(call, ChatOutcome::cancelled());  // the receiver threw
+  if (!call->sink) return end(call, cancelled());  // the receiver threw
   if (call->next_delta < reply.deltas.size() || !reply.silent) schedule(*call, reply.interval);
 }
 
@@ -207,7 +234,7 @@ void ScriptedClient::Impl::finish(Call& call) {
 
 void ScriptedClient::Impl::on_stopped(std::uint64_t id) {
   const auto call = find(id);
-  if (call && !call->reply.deaf) end(call, ChatOutcome::cancelled());
+  if (call && !call->reply.deaf) end(call, cancelled());
 }
 
 void ScriptedClient::Impl::watch_unposted() {
@@ -252,7 +279,7 @@ ScriptedClient::~ScriptedClient() {
   }
   impl_->closing = true;
   impl_->engine->remove_source(impl_->unposted.get());
-  while (!impl_->open.empty()) impl_->end(impl_->open.begin()->second, ChatOutcome::cancelled());
+  while (!impl_->open.empty()) impl_->end(impl_->open.begin()->second, cancelled());
 }
 
 void ScriptedClient::enqueue(ScriptedReply reply) {
@@ -267,14 +294,19 @@ void ScriptedClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
     return sink.finish(
         ChatOutcome::failed(ChatError::from(detail::loop::wrong_thread("ScriptedClient::chat"))));
   if (stop.stop_requested() || impl->closing || impl->engine->closed())
-    return sink.finish(ChatOutcome::cancelled());
+    return sink.finish(cancelled());
   const auto call = std::make_shared<Impl::Call>(*impl, impl->started + 1, std::move(sink));
   auto registration = impl->active->add({request.agent_id, request.tree}, call);
   if (!registration)
     return call->sink.finish(ChatOutcome::failed(detail::llm::ActiveCalls::in_progress("client")));
   ++impl->started;
   call->registration = std::move(*registration);
-  impl->start(request, std::move(stop), call);
+  try {
+    impl->start(request, std::move(stop), call);
+  } catch (const std::bad_alloc&) {  // as in step_or_fail()
+    if (impl->find(call->id) == nullptr) return call->sink.finish(ChatOutcome::failed(no_memory()));
+    impl->end(call, ChatOutcome::failed(no_memory()));
+  }
 }
 
 bool ScriptedClient::abort(std::string_view agent_id) {
