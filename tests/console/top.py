@@ -205,7 +205,7 @@ def test_every_size_and_names_that_would_control_the_terminal(standin, console, 
             post(server.url, "api/agents", {"id": f"worker {i}", "parentId": "planner"})
         terminal.expect("302 agents")
         terminal.press("End")
-        terminal.expect(r"^  \\x1b\[2J", r"│ \\x1b\[2J\\x1b\]0;x\\x07 \\u\{202e\} \u4f60\u597d$")
+        terminal.expect(r"^  \\u001b\[2J", r"│ \\u001b\[2J\\u001b\]0;x\\u0007 \\u202e \u4f60\u597d$")
         for width, height in ((40, 16), (30, 6), (12, 3), (2, 2), (1, 1), (200, 50), (80, 24)):
             terminal.resize(width, height)
             terminal.press("Up", "NPage", "PPage", "End", "s")
@@ -243,7 +243,7 @@ def test_questions_are_answered(standin, console, folder):
         terminal.press("Left")
         terminal.expect(r"^\u25b8 planner \+2\? ")
         terminal.press("a")
-        terminal.expect("^Answer to reader: *$", r"│ question:", r"│ ┃ Which \\x1b\[2J city\?$", "│ ┃ 2: Oslo$",
+        terminal.expect("^Answer to reader: *$", r"│ question:", r"│ ┃ Which \\u001b\[2J city\?$", "│ ┃ 2: Oslo$",
                         "^      reader +asks")
         terminal.type("2")
         terminal.expect("^Answer to reader: Oslo$")
@@ -332,7 +332,7 @@ def test_a_long_question_on_every_screen_while_text_streams(standin, console, fo
         ask(server, "writer", long)
         terminal.expect("2 running, 0 stopped, 1 question$", "▌")
         terminal.press("a")
-        terminal.expect(r"┃ \\u\{202e\}line 1\. \\x1b\[2J$", r"lines 1-15 of 499: up, down")
+        terminal.expect(r"┃ \\u202eline 1\. \\u001b\[2J$", r"lines 1-15 of 499: up, down")
         terminal.press("Down", "NPage")
         terminal.expect(r"lines 16-30 of 499: up, down", r"line 16\.")
         for width, height in ((63, 14), (40, 10), (30, 5), (200, 50), (80, 24)):

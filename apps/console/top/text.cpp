@@ -1,86 +1,35 @@
 #include "console/top/text.hpp"
 
+#include "core/code_points.hpp"
+
+#include <agentcore/display.hpp>
+
 #include <algorithm>
-#include <array>
 #include <clocale>
 #include <cstring>
 
-#include <fmt/format.h>
 #include <langinfo.h>
 #include <wchar.h>
 
 namespace console_app::top {
 namespace {
 
-struct CodePoints {
-  char32_t first;
-  char32_t last;
-};
-
-// What a person does not see, or what changes how other text is shown.
-constexpr std::array never_shown{
-    CodePoints{0x80, 0x9F},       CodePoints{0xAD, 0xAD},      CodePoints{0x61C, 0x61C},
-    CodePoints{0x180E, 0x180E},   CodePoints{0x200B, 0x200B},  CodePoints{0x200E, 0x200F},
-    CodePoints{0x2028, 0x202E},   CodePoints{0x2060, 0x206F},  CodePoints{0xD800, 0xDFFF},
-    CodePoints{0xFEFF, 0xFEFF},   CodePoints{0xFFF9, 0xFFFB},  CodePoints{0xFFFE, 0xFFFF},
-    CodePoints{0xE0000, 0xE00FF}, CodePoints{0xE01F0, 0xE0FFF}};
 // Joiners, and selectors of a variant.
-constexpr std::array left_out{CodePoints{0x200C, 0x200D}, CodePoints{0xFE00, 0xFE0F},
-                              CodePoints{0xE0100, 0xE01EF}};
-
-template <std::size_t N>
-bool is_one_of(const std::array<CodePoints, N>& ranges, char32_t code_point) noexcept {
-  return std::any_of(ranges.begin(), ranges.end(), [&](const CodePoints& range) {
-    return code_point >= range.first && code_point <= range.last;
-  });
-}
-
-struct Character {
-  char32_t code_point;
-  std::size_t bytes;
-  bool valid;
-};
-
-// The first character of a text that is not empty. Overlong forms and incomplete ones are not valid.
-Character first_of(std::string_view text) noexcept {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  if (lead < 0x80) return {lead, 1, true};
-  const std::size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  const Character wrong{lead, 1, false};
-  if (lead < 0xC2 || lead > 0xF4 || bytes > text.size()) return wrong;
-  char32_t code_point = lead & (0x7FU >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xC0) != 0x80) return wrong;
-    code_point = code_point << 6 | (byte & 0x3FU);
-  }
-  constexpr char32_t smallest[] = {0x80, 0x800, 0x10000};
-  if (code_point < smallest[bytes - 2] || code_point > 0x10FFFF) return wrong;
-  return {code_point, bytes, true};
+bool is_left_out(char32_t code_point) noexcept {
+  return (code_point >= 0x200C && code_point <= 0x200D) || (code_point >= 0xFE00 && code_point <= 0xFE0F) ||
+         (code_point >= 0xE0100 && code_point <= 0xE01EF);
 }
 
 int width_of(char32_t code_point) noexcept {
   return ::wcwidth(static_cast<wchar_t>(code_point));
 }
 
-std::string shown(const Character& character, std::string_view bytes) {
-  const auto code_point = static_cast<unsigned>(character.code_point);
-  if (code_point == '\n') return "\\n";
-  if (code_point == '\t') return "\\t";
-  if (code_point == '\r') return "\\r";
-  if (code_point < 0x20 || code_point == 0x7F || !character.valid)
-    return fmt::format("\\x{:02x}", code_point);
-  if (is_one_of(left_out, character.code_point)) return {};
-  if (is_one_of(never_shown, character.code_point) || width_of(character.code_point) < 0)
-    return fmt::format("\\u{{{:x}}}", code_point);
-  return std::string(bytes.substr(0, character.bytes));
-}
-
 // The columns of one character of printable text, and how many bytes it has.
 std::size_t width_of_first(std::string_view text, std::size_t& bytes) noexcept {
-  const Character character = first_of(text);
-  bytes = character.bytes;
-  return static_cast<std::size_t>(std::max(0, width_of(character.code_point)));
+  std::string_view rest = text;
+  const char32_t code_point = agentcore::detail::core::take_code_point(rest);
+  bytes = text.size() - rest.size();
+  return static_cast<std::size_t>(std::max(0, width_of(code_point)));
 }
 
 // How many bytes of the text fit, with the marks that combine with its last character.
@@ -124,14 +73,24 @@ bool use_utf8() {
 }
 
 std::string printable(std::string_view text) {
-  std::string safe;
-  safe.reserve(text.size());
-  while (!text.empty()) {
-    const Character character = first_of(text);
-    safe += shown(character, text);
-    text.remove_prefix(character.bytes);
+  const std::string shown = agentcore::display(text);
+  std::string line;
+  line.reserve(shown.size());
+  for (std::string_view left = shown; !left.empty();) {
+    const std::string_view before = left;
+    const char32_t code_point = agentcore::detail::core::take_code_point(left);
+    if (code_point == '\n')
+      line += "\\n";
+    else if (code_point == '\t')
+      line += "\\t";
+    else if (is_left_out(code_point))
+      continue;
+    else if (width_of(code_point) < 0)  // the terminal does not know it
+      agentcore::detail::core::append_escape(line, code_point);
+    else
+      line += before.substr(0, before.size() - left.size());
   }
-  return safe;
+  return line;
 }
 
 std::size_t columns(std::string_view text) {

@@ -12,9 +12,9 @@ namespace console_app::top {
 // Sets a locale of UTF-8: that of the environment if it is one, else C.UTF-8. False: there is none.
 bool use_utf8();
 
-// On one line. Escaped are control characters, bytes that are no UTF-8, and characters that are invisible or
-// change the direction of writing: "\n", "\x1b", "\u{202e}". Characters that join others or choose their form
-// are left out: terminals disagree about the width of what they make.
+// As agentcore::display() shows it ("\u001b", "\u202e"), on one line: a line end is "\n", a tab "\t". What
+// the locale does not know is escaped, too. Characters that join others or choose their form are left out:
+// terminals disagree about the width of what they make.
 std::string printable(std::string_view text);
 
 // The columns of printable text.

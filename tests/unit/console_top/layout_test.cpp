@@ -104,7 +104,7 @@ TEST_CASE("the model and the role of an agent are shown if there is room", "[con
   const Utf8Locale locale;
   Desk desk;
   desk.agents.upsert({{"id", "planner"}, {"model", "gpt-\x1b"}, {"role", "system"}});
-  CHECK(has(desk.text(), "\u2502 planner gpt-\\x1b, system "));
+  CHECK(has(desk.text(), "\u2502 planner gpt-\\u001b, system "));
   desk.agents.upsert({{"id", "planner"}, {"model", ""}, {"role", "user"}});
   CHECK(has(desk.text(), "\u2502 planner user "));
   desk.agents.upsert({{"id", "planner"}, {"model", ""}, {"role", "normal"}});

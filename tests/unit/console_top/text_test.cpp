@@ -1,6 +1,8 @@
 // Text of others in the terminal view: it controls no terminal, and fits its columns.
 #include "console/top/text.hpp"
 
+#include "core/code_points.hpp"
+#include "core/utf8.hpp"
 #include "support/catch.hpp"
 #include "unit/console_top/utf8_locale.hpp"
 
@@ -20,21 +22,41 @@ TEST_CASE("the terminal view shows text as it is", "[console_top]") {
 
 TEST_CASE("the terminal view escapes what controls a terminal", "[console_top]") {
   const Utf8Locale locale;
-  CHECK(printable("\x1b[31mred\x1b]0;t\x07") == "\\x1b[31mred\\x1b]0;t\\x07");
-  CHECK(printable("a\r\n\tb") == "a\\r\\n\\tb");
-  CHECK(printable(std::string_view("\0\x08\x7f", 3)) == "\\x00\\x08\\x7f");
-  CHECK(printable("\u009b31m") == "\\u{9b}31m");
+  CHECK(printable("\x1b[31mred\x1b]0;t\x07") == "\\u001b[31mred\\u001b]0;t\\u0007");
+  CHECK(printable("a\r\n\tb") == "a\\n\\tb");
+  CHECK(printable("a\rb") == "a\\u000db");
+  CHECK(printable(std::string_view("\0\x08\x7f", 3)) == "\\u0000\\u0008\\u007f");
+  CHECK(printable("\u009b31m") == "\\u009b31m");
   CHECK(printable("\x9b"
-                  "31m") == "\\x9b31m");
-  CHECK(printable("\u202eabc\u200b") == "\\u{202e}abc\\u{200b}");
+                  "31m") == "\ufffd31m");
+  CHECK(printable("\u202eabc\u200b") == "\\u202eabc\\u200b");
+  CHECK(printable("\U000e0041") == "\\U000e0041");
 }
 
-TEST_CASE("the terminal view escapes bytes that are no UTF-8", "[console_top]") {
+TEST_CASE("the terminal view escapes each character that the library escapes", "[console_top]") {
   const Utf8Locale locale;
-  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");                    // overlong
-  CHECK(printable("\xe4\xbd") == "\\xe4\\xbd");                    // incomplete
-  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");  // too large
-  CHECK(printable("\xed\xa0\x80") == "\\u{d800}");                 // a surrogate
+  for (char32_t c = 1; c <= 0x10ffff; c = c == 0xd7ff ? 0xe000 : c + 1) {
+    if (!agentcore::detail::core::is_unsafe_to_show(c)) continue;
+    std::string text;
+    agentcore::detail::core::append_utf8(text, c);
+    CAPTURE(static_cast<unsigned>(c));
+    CHECK(printable(text).front() == '\\');
+  }
+}
+
+TEST_CASE("the terminal view escapes what its locale does not know", "[console_top]") {
+  const Utf8Locale locale;
+  CHECK(printable("a\u0378b") == "a\\u0378b");  // not assigned
+}
+
+TEST_CASE("the terminal view replaces bytes that are no UTF-8", "[console_top]") {
+  const Utf8Locale locale;
+  for (const char* text : {"\xc0\xaf", "\xe4\xbd", "\xf4\x90\x80\x80", "\xed\xa0\x80"}) {
+    const std::string shown = printable("a" + std::string(text) + "b");
+    CAPTURE(shown);
+    CHECK(shown.starts_with("a\ufffd"));
+    CHECK(shown.ends_with("\ufffdb"));
+  }
 }
 
 TEST_CASE("the terminal view leaves out what joins characters", "[console_top]") {
@@ -76,7 +98,7 @@ TEST_CASE("lines are broken between words", "[console_top]") {
   CHECK(wrap("\u4f60\u597d\u4f60", 4, 10) == std::vector<std::string>{"\u4f60\u597d", "\u4f60"});
   CHECK(wrap("\u4f60", 1, 10) ==
         std::vector<std::string>{"\u4f60"});  // wider than all columns: no endless loop
-  CHECK(wrap("a\r\n\tb\x1b[", 9, 10) == std::vector<std::string>{"a", " b\\x1b["});
+  CHECK(wrap("a\r\n\tb\x1b[", 12, 10) == std::vector<std::string>{"a", " b\\u001b["});
   CHECK(wrap("1\n2\n3\n4", 4, 2) == std::vector<std::string>{"3", "4"});
   CHECK(wrap("text", 0, 10).empty());
 }
