@@ -36,19 +36,30 @@ AgentEntry* AgentDirectory::enter(const Agent& agent, WallTime now) {
     std::string id = missing.back().id();
     if (id.empty()) return nullptr;
     if (AgentEntry* const namesake = find(id)) erase(Agent(namesake->agent));  // it is deleted
-    const std::uint64_t serial = ++last_serial_;
-    entry = &entries_[serial];
-    entry->agent = missing.back();
-    entry->id = std::move(id);
-    entry->path = std::make_shared<const AgentPath>(AgentPath{serial, above ? above->path : nullptr});
-    if (above != nullptr) entry->parent_id = above->id;
-    entry->depth = above ? above->depth + 1 : 0;
-    entry->created = entry->active = now;
-    const Result<std::size_t> waiting = entry->agent.queue_length();
-    entry->queue_length = waiting ? *waiting : 0;
-    by_agent_.emplace(entry->agent, entry);
-    by_id_.emplace(entry->id, entry);
+    entry = &add(missing.back(), std::move(id), above, now);
     above = entry;
+  }
+  return entry;
+}
+
+// If it throws, nothing has changed.
+AgentEntry& AgentDirectory::add(const Agent& agent, std::string id, const AgentEntry* above, WallTime now) {
+  const std::uint64_t serial = ++last_serial_;
+  AgentEntry made{.agent = agent, .id = std::move(id)};
+  made.path = std::make_shared<const AgentPath>(AgentPath{serial, above ? above->path : nullptr});
+  if (above != nullptr) made.parent_id = above->id;
+  made.depth = above ? above->depth + 1 : 0;
+  made.created = made.active = now;
+  const Result<std::size_t> waiting = agent.queue_length();
+  made.queue_length = waiting ? *waiting : 0;
+  AgentEntry& entry = entries_.emplace(serial, std::move(made)).first->second;
+  try {
+    by_agent_.emplace(agent, &entry);
+    by_id_.emplace(entry.id, &entry);
+  } catch (...) {
+    by_agent_.erase(agent);
+    entries_.erase(serial);
+    throw;
   }
   return entry;
 }
@@ -61,6 +72,13 @@ void AgentDirectory::erase(const Agent& agent) noexcept {
   if (const auto named = by_id_.find(entry.id); named != by_id_.end() && named->second == &entry)
     by_id_.erase(named);
   entries_.erase(entry.serial());
+}
+
+void AgentDirectory::erase_gone() noexcept {
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const AgentEntry& entry = (at++)->second;
+    if (!entry.agent.exists()) erase(Agent(entry.agent));
+  }
 }
 
 void AgentDirectory::clear() noexcept {

@@ -73,12 +73,16 @@ class AgentDirectory {
   AgentEntry* find(const Agent& agent) noexcept;
   AgentEntry* find(std::string_view id) noexcept;
   void erase(const Agent& agent) noexcept;
+  // Erases the agents that do not exist any more.
+  void erase_gone() noexcept;
   void clear() noexcept;
 
   std::size_t size() const noexcept { return entries_.size(); }
   const std::map<std::uint64_t, AgentEntry>& entries() const noexcept { return entries_; }
 
  private:
+  AgentEntry& add(const Agent& agent, std::string id, const AgentEntry* above, WallTime now);
+
   std::map<std::uint64_t, AgentEntry> entries_;  // by serial
   std::unordered_map<Agent, AgentEntry*> by_agent_;
   std::unordered_map<std::string_view, AgentEntry*> by_id_;  // views of AgentEntry::id

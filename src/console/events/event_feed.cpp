@@ -5,6 +5,7 @@
 #include "core/utf8.hpp"
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 namespace agentcore::detail::console {
@@ -36,29 +37,60 @@ EventFeed::~EventFeed() {
 
 void EventFeed::follow(AgentTree& tree) {
   leave();
+  tree_ = &tree;
+  enter_all();
+  events_ = tree.on_event([this](const Event& event) { guarded([&] { take(event); }); });
+}
+
+void EventFeed::enter_all() {
   const WallTime now = engine_->clock().wall_time();
-  tree.walk([&](const Agent& agent) { directory_.enter(agent, now); });
-  events_ = tree.on_event([this](const Event& event) { take(event); });
+  tree_->walk([&](const Agent& agent) { directory_.enter(agent, now); });
+  is_incomplete_ = false;
+}
+
+// Without memory for what has happened the viewers load everything again, and the directory is looked through
+// before it is used.
+template <typename Function>
+void EventFeed::guarded(Function&& function) noexcept {
+  try {
+    function();
+  } catch (const std::bad_alloc&) {
+    is_incomplete_ = true;
+    log_->lose();
+    on_change_();
+  }
+}
+
+AgentDirectory& EventFeed::directory() {
+  if (is_incomplete_ && tree_ != nullptr) {
+    directory_.erase_gone();
+    enter_all();
+  }
+  return directory_;
 }
 
 void EventFeed::leave() {
   events_.reset();
+  tree_ = nullptr;
+  is_incomplete_ = false;
   if (merge_timer_ != 0) engine_->cancel_timer(merge_timer_);
   merge_timer_ = 0;
   unwritten_.clear();
   queues_.clear();
   directory_.clear();
-  outcomes_.clear();
 }
 
 void EventFeed::publish(const AgentEntry* entry, Json event) {
-  event.set("at", to_milliseconds(engine_->clock().wall_time()));
-  if (entry != nullptr) event.set("agentId", entry->id);
-  log_->append(entry != nullptr ? entry->path : nullptr, false, to_line(event));
+  guarded([&] {
+    event.set("at", to_milliseconds(engine_->clock().wall_time()));
+    if (entry != nullptr) event.set("agentId", entry->id);
+    log_->append(entry != nullptr ? entry->path : nullptr, false, to_line(event));
+  });
   on_change_();
 }
 
 void EventFeed::take(const Event& event) {
+  directory();
   const WallTime now = engine_->clock().wall_time();
   if (const auto* delta = event.get<DeltaReceived>()) {
     if (AgentEntry* const entry = directory_.enter(delta->agent, now))
@@ -70,6 +102,8 @@ void EventFeed::take(const Event& event) {
       add_text(*entry, reasoning->turn, reasoning->call, reasoning->text, true);
     return;
   }
+  if (const auto* const pause = event.get<PauseChanged>(); pause != nullptr && pause->agent == Agent())
+    return publish_tree_pause(*pause);
   const auto* const persisted = event.get<StopPersisted>();
   AgentEntry* const entry = directory_.enter(event.agent(), now);
   if (entry == nullptr && persisted == nullptr) return;
@@ -77,7 +111,6 @@ void EventFeed::take(const Event& event) {
     entry->active = now;
     flush_text(*entry);
     update(*entry, event.body);
-    note_outcomes(*entry, event);
   }
   Json json = json_of(event, entry);
   if (entry == nullptr) json.set("agentId", persisted->agent_id);
@@ -95,22 +128,6 @@ Json EventFeed::json_of(const Event& event, const AgentEntry* entry) const {
   if (event.get<AgentCreated>() != nullptr) return {{"type", "created"}, {"agent", to_json(*entry)}};
   if (const auto* changed = event.get<PauseChanged>()) return pause_json(*entry, *changed);
   return to_json(event.body);
-}
-
-void EventFeed::note_outcomes(const AgentEntry& entry, const Event& event) {
-  if (const auto* ended = event.get<ToolEnded>()) {
-    CallEnd end{.outcome = ended->outcome};
-    if (ended->outcome == ToolOutcome::completed) end.success = ended->result.success;
-    outcomes_.note(entry.serial(), ended->call_id, end);
-  } else if (const auto* refused = event.get<ToolRefused>()) {
-    outcomes_.note(entry.serial(), refused->call_id, {.outcome = ToolOutcome::not_started});
-  } else if (const auto* abandoned = event.get<Abandoned>()) {
-    if (!abandoned->call_id.empty())
-      outcomes_.note(entry.serial(), abandoned->call_id, {.outcome = ToolOutcome::abandoned});
-  } else if (const auto* restored = event.get<AgentRestored>()) {
-    for (const InterruptedCall& call : restored->interrupted_calls)
-      if (!call.replayed) outcomes_.note(entry.serial(), call.call_id, {.outcome = ToolOutcome::interrupted});
-  }
 }
 
 // The event of an agent is about it alone: what is below it is paused with it. Of an agent that is not paused
@@ -139,10 +156,11 @@ Json EventFeed::still_paused(const AgentEntry* above) const {
   return ids;
 }
 
-void EventFeed::publish_tree_pause(bool paused) {
+void EventFeed::publish_tree_pause(const PauseChanged& event) {
   publish(nullptr, {{"type", "tree_paused"},
-                    {"paused", paused},
-                    {"stillPaused", paused ? Json::array() : still_paused(nullptr)}});
+                    {"paused", event.paused},
+                    {"reason", event.origin.reason()},
+                    {"stillPaused", event.paused ? Json::array() : still_paused(nullptr)}});
 }
 
 void EventFeed::update(AgentEntry& entry, const EventBody& body) {
@@ -209,11 +227,13 @@ std::shared_ptr<const void> EventFeed::view_text(AgentEntry& entry) {
   });
 }
 
-void EventFeed::look_at_queue(const AgentEntry& entry) {
+void EventFeed::look_at_queue(const AgentEntry& entry) noexcept {
   const Result<std::size_t> waiting = entry.agent.queue_length();
   if (!waiting || *waiting == entry.queue_length) return;
-  queues_.insert(entry.serial());
-  start_merge();
+  guarded([&] {
+    queues_.insert(entry.serial());
+    start_merge();
+  });
 }
 
 // A message to an agent at rest waits for a moment only: that is not worth an event.
@@ -235,8 +255,10 @@ void EventFeed::start_merge() {
       engine_->now() + merge_interval,
       [this] {
         merge_timer_ = 0;
-        flush_text();
-        publish_queues();
+        guarded([this] {
+          flush_text();
+          publish_queues();
+        });
       },
       loop::TimerUse::watch);
 }
@@ -263,8 +285,8 @@ void EventFeed::append_text(AgentEntry& entry, std::string_view type, std::strin
                      {"text", text},
                      {"at", to_milliseconds(engine_->clock().wall_time())},
                      {"agentId", entry.id}};
-  text.clear();
   log_->append(entry.path, true, to_line(json));
+  text.clear();  // without memory for the event it is in a later one
 }
 
 }  // namespace agentcore::detail::console

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "console/events/agent_directory.hpp"
-#include "console/events/call_outcomes.hpp"
 #include "console/events/event_log.hpp"
 #include "console/events/json.hpp"
 #include "loop/engine.hpp"
@@ -36,8 +35,8 @@ class EventFeed {
   void follow(AgentTree& tree);
   void leave();
 
-  AgentDirectory& directory() noexcept { return directory_; }
-  const CallOutcomes& outcomes() const noexcept { return outcomes_; }
+  // Throws std::bad_alloc if events were lost and there is no memory to look for what they said.
+  AgentDirectory& directory();
   // The text of this agent is in the log for the next minute.
   void want_text(AgentEntry& entry);
   // The same, and as long as the object exists that is returned.
@@ -45,19 +44,21 @@ class EventFeed {
   // Writes what was not written yet of the answers that stream.
   void flush_text();
   // The mailbox of this agent may have changed.
-  void look_at_queue(const AgentEntry& entry);
-  // pause_all() or unpause_all() was called: the tree has no events of these.
-  void publish_tree_pause(bool paused);
-  // An event of no agent, or of an agent that is no event of the tree.
+  void look_at_queue(const AgentEntry& entry) noexcept;
+  // An event of no agent, or of an agent that is no event of the tree. Without memory for it the viewers load
+  // everything again.
   void publish(const AgentEntry* entry, Json event);
 
  private:
+  template <typename Function>
+  void guarded(Function&& function) noexcept;
+  void enter_all();
   void take(const Event& event);
   void update(AgentEntry& entry, const EventBody& body);
   Json json_of(const Event& event, const AgentEntry* entry) const;
-  void note_outcomes(const AgentEntry& entry, const Event& event);
   Json still_paused(const AgentEntry* above) const;
   Json pause_json(const AgentEntry& entry, const PauseChanged& event) const;
+  void publish_tree_pause(const PauseChanged& event);
   bool is_wanted(const AgentEntry& entry) const;
   void add_text(AgentEntry& entry, std::uint64_t turn, std::uint32_t call, std::string_view text,
                 bool is_reasoning);
@@ -69,8 +70,9 @@ class EventFeed {
   const std::shared_ptr<loop::Engine> engine_;
   const std::shared_ptr<EventLog> log_;
   const std::function<void()> on_change_;
+  AgentTree* tree_ = nullptr;   // null: none is followed
+  bool is_incomplete_ = false;  // the directory is, because there was no memory for an event
   AgentDirectory directory_;
-  CallOutcomes outcomes_;
   std::unordered_set<std::uint64_t> unwritten_;  // serials of the agents with text that is not in the log
   std::unordered_set<std::uint64_t> queues_;     // of those whose mailbox may have changed
   std::uint64_t merge_timer_ = 0;                // 0: none

@@ -69,6 +69,7 @@ struct ToJson {
             {"taskId", to_string(event.message)},
             {"outcome", to_string(result.outcome)},
             {"error", result.error.message},
+            {"errorCode", to_string(result.error.code)},
             {"usage", to_json(result.usage)},
             {"cost", result.cost ? Json(*result.cost) : Json(nullptr)},
             {"partial", !result.partial.empty()}};

@@ -29,6 +29,9 @@ class EventLog {
   // `json` is the text of an object, without line breaks.
   void append(std::shared_ptr<const AgentPath> path, bool is_text, std::string_view json);
 
+  // An event could not be written: no viewer continues beyond this place, each loads everything again.
+  void lose() noexcept;
+
   std::uint64_t first() const noexcept { return first_; }                      // of the events that are there
   std::uint64_t last() const noexcept { return first_ + events_.size() - 1; }  // first() - 1: there are none
   const LoggedEvent& at(std::uint64_t number) const { return events_[number - first_]; }

@@ -179,12 +179,14 @@ void Connection::answer(const Response& response, std::unique_ptr<Stream> stream
   if (phase_ != Phase::answering) return;
   const bool has_viewer = !head_only_ && !input_ended_;
   keep_alive_ = keep_alive_ && head_only_;  // the body of any other answer ends with the connection
-  out_ += response_head(response, -1, keep_alive_);
+  const std::string head = response_head(response, -1, keep_alive_);
+  out_.reserve(out_.size() + head.size());
+  if (has_viewer) server_->pump().add(*this);
+  out_ += head;  // from here on no memory is needed
   if (!has_viewer) return send_answer();
   stream_ = std::move(stream);
   phase_ = Phase::streaming;
   moved_ = server_->engine().now();
-  server_->pump().add(*this);
   watch();
 }
 
@@ -209,7 +211,12 @@ void Connection::after_write() {
   phase_ = Phase::reading;
   since_ = server_->engine().now();
   // A client that sends its next requests early must not keep the loop: one request for each call.
-  if (!in_.empty())
+  if (!in_.empty()) read_later();
+}
+
+// Without memory the connection is closed: nothing else would read what its client has sent.
+void Connection::read_later() {
+  try {
     server_->engine().post([weak = weak_from_this()] {
       const auto self = weak.lock();
       if (!self || self->phase_ != Phase::reading) return;
@@ -220,6 +227,9 @@ void Connection::after_write() {
         self->close();
       }
     });
+  } catch (const std::bad_alloc&) {
+    close();
+  }
 }
 
 // Ends our side. The rest of what the client sends is dropped: a socket that is closed with input unread
@@ -283,14 +293,20 @@ Reply::~Reply() {
   const auto connection = connection_.lock();
   if (!connection) return;
   try {
-    connection->answer(Response::error(500, "internal_error", "the request could not be answered"));
+    connection->answer(Response::error(500, "internal_error",
+                                       "the request could not be answered; it may have taken effect"));
   } catch (const std::exception&) {  // no memory
     connection->close();
   }
 }
 
+// One failed allocation loses no answer: what the first attempt has taken is free again.
 void Reply::send(Response response) {
-  if (const auto connection = connection_.lock()) connection->answer(response);
+  if (const auto connection = connection_.lock()) try {
+      connection->answer(response);
+    } catch (const std::bad_alloc&) {
+      connection->answer(response);
+    }
   connection_.reset();
 }
 

@@ -85,6 +85,7 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   void send_answer();
   void write_some();
   void after_write();
+  void read_later();
   void end_of_input();
   void drain();
   void watch();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <new>
 
 namespace agentcore::detail::console {
 namespace {
@@ -40,13 +41,17 @@ void StreamPump::wake() {
   if (waiting_.empty() || timer_ != 0) return;
   const TimePoint now = engine_.now();
   if (woken_ == TimePoint::min() || now - woken_ >= interval_) return make_ready();
-  timer_ = engine_.start_timer(
-      woken_ + interval_,
-      [this] {
-        timer_ = 0;
-        make_ready();
-      },
-      loop::TimerUse::watch);
+  try {
+    timer_ = engine_.start_timer(
+        woken_ + interval_,
+        [this] {
+          timer_ = 0;
+          make_ready();
+        },
+        loop::TimerUse::watch);
+  } catch (const std::bad_alloc&) {
+    make_ready();  // without a timer they do not wait
+  }
 }
 
 void StreamPump::make_ready() {

@@ -58,6 +58,9 @@ function pretty(value) {
 
 const oneLine = (value) => pretty(value).replace(/\s+/g, ' ').slice(0, 160);
 
+// The ends of which the library, not the tool, wrote the result.
+const explained = new Set(['not_started', 'interrupted', 'abandoned', 'refused']);
+
 // `call` is {id, name, arguments}; `known` comes from the events; `outcome` is a text, null if the call has not ended, or undefined.
 export function callElement(call, known, outcome) {
   // Only the server knows how a call ended: a result alone does not say so.
@@ -69,7 +72,10 @@ export function callElement(call, known, outcome) {
   const args = pretty(call.arguments);
   if (args) details.append(h('div', {class: 'tool-label'}, t('arguments')), h('pre', {class: 'code', tabindex: '0'}, args));
   const result = outcome ?? known?.message ?? (known?.progress || undefined);
-  if (result !== undefined) details.append(h('div', {class: 'tool-label'}, t('outcome')), h('pre', {class: 'code', tabindex: '0'}, result));
+  // How it ended is said in the language of the page; the result is what the model reads.
+  const why = explained.has(state) && t('why_' + state);
+  if (why) details.append(h('div', {class: 'tool-label'}, t('outcome')), h('div', {class: 'tool-why'}, why));
+  if (result !== undefined) details.append(h('div', {class: 'tool-label'}, t(why ? 'forModel' : 'outcome')), h('pre', {class: 'code', tabindex: '0'}, result));
   const box = h('div', {class: 'tool-box' + (running ? ' is-running' : '')}, details);
   if (running) box.append(cancelButton(call.id, known));
   return box;

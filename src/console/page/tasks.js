@@ -4,7 +4,7 @@
 import {get, post} from './api.js';
 import {on} from './bus.js';
 import {atMostEvery, byId, h, nameElement, onNextFrame} from './dom.js';
-import {t} from './i18n.js';
+import {t, word} from './i18n.js';
 import {toast} from './toast.js';
 import {reason} from './verbs.js';
 
@@ -69,12 +69,12 @@ const draw = onNextFrame(() => {
     const state = stateOf(task.status);
     const running = isOpen(task);
     const result = results.get(task.taskId);
-    const answer = result?.response || result?.error?.message || result?.error;
+    const answer = result?.response;
     return h('li', {class: 'card task', dataset: {taskId: task.taskId}},
       h('header', {}, h('span', {class: 'mark' + (running ? ' accent' : '')}, t('task_' + state)), h('span', {class: 'mono'}, task.taskId.slice(0, 40)),
         nameElement(task.agentId, 40),
         running && h('button', {class: 'button danger quiet', type: 'button', dataset: {terminate: ''}, 'aria-label': t('terminate') + ': ' + task.taskId.slice(0, 40)}, t('terminate'))),
-      state === 'failed' && h('p', {class: 'muted'}, task.status.replace(/^failed: /, '')),
+      state === 'failed' && h('p', {class: 'muted'}, word('code', task.errorCode, task.status.replace(/^failed: /, ''))),
       answer && h('p', {class: 'text clamp'}, typeof answer === 'string' ? answer : JSON.stringify(answer)));
   }));
 });

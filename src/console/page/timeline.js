@@ -44,7 +44,7 @@ const details = {
   stop_pending: (e) => value(e.withdrawn ? 'withdrawn' : e.when),
   queue_held: (e) => value(e.held ? 'began' : 'ended'),
   turn_started: (e) => '#' + e.turn,
-  turn_ended: (e) => '#' + e.turn + ' ' + value(e.outcome) + (e.error ? ': ' + (e.error.message ?? e.error) : ''),
+  turn_ended: (e) => '#' + e.turn + ' ' + value(e.outcome) + (e.error ? ': ' + word('code', e.errorCode, e.error) : ''),
   reask: (e) => value(e.cause),
   tool_started: (e) => e.tool,
   tool_ended: (e) => value(e.outcome === 'completed' && e.success === false ? 'failed' : e.outcome),

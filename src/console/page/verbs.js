@@ -13,6 +13,8 @@ const guessLifetime = 10000; // ms after a success: a guess that no event has co
 // Why a request failed, in the language of the page. The sentence of the server is shown if its code has no words here.
 export const reason = (error) => (error.network ? t('networkError') : word('code', error.code, error.message));
 
+const notStored = (answer) => word('code', answer.persistReason, answer.persistError);
+
 const named = (key, node, values = {}) => parts(key, {name: nameElement(node.id, 40), ...values});
 
 const failed = (key, node, error) => toast('error', ...named('failed', node, {what: t(key), message: reason(error)}));
@@ -101,7 +103,7 @@ export async function stop(node, when = 'now') {
     const answer = await post(agentPath(node.id) + '/stop', {when});
     if (!answer.stopped) toast('info', ...named('stopNothing', node));
     else if (when !== 'now') toast('info', ...named('stopDeferred', node));
-    if (answer.stopped && answer.persisted === false) toast('error', ...named('notPersisted', node, {message: answer.persistError ?? ''}));
+    if (answer.stopped && answer.persisted === false) toast('error', ...named('notPersisted', node, {message: notStored(answer)}));
     watched.accepted = answer.stopped === true && when === 'now';
     if (watched.accepted) {
       setTimeout(takeBack, guessLifetime);
@@ -155,7 +157,7 @@ export async function remove(node) {
   const watched = watchSettling(node, toastSettled('removeDone', node));
   try {
     const answer = await request('DELETE', agentPath(node.id));
-    if (answer.persisted === false) toast('error', ...named('notPersisted', node, {message: answer.persistError ?? ''}));
+    if (answer.persisted === false) toast('error', ...named('notPersisted', node, {message: notStored(answer)}));
     watched.accepted = answer.terminated === true;
     endSettling(node.id, watched);
     if (!answer.terminated) {

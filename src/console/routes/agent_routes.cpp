@@ -3,6 +3,7 @@
 #include "console/routes/arguments.hpp"
 #include "console/routes/refused.hpp"
 #include "console/routes/router.hpp"
+#include "console/routes/twice.hpp"
 
 #include <agentcore/agent_tree.hpp>
 
@@ -64,6 +65,15 @@ std::optional<Response> show_reach(RouteCall& call) {
   return json_response({{"agentId", entry.id}, {"agents", agents}});
 }
 
+Response created_response(RouteCall& call, const Agent& created) {
+  return twice([&] {
+    const AgentEntry* const entry =
+        call.core.feed.directory().enter(created, call.core.engine->clock().wall_time());
+    if (entry == nullptr) throw Refused(Errc::agent_not_found);
+    return json_response({{"ok", true}, {"agent", to_json(*entry)}}, 201);
+  });
+}
+
 std::optional<Response> create_agent(RouteCall& call) {
   const Arguments arguments(call.request, {"id", "parentId", "model", "systemPrompt"});
   AgentTree& tree = call.tree();
@@ -81,10 +91,12 @@ std::optional<Response> create_agent(RouteCall& call) {
     created = parent->create_child(std::move(spec));
   }
   if (!created) throw Refused(created.error());
-  const AgentEntry* const entry =
-      call.core.feed.directory().enter(*created, call.core.engine->clock().wall_time());
-  if (entry == nullptr) throw Refused(Errc::agent_not_found);
-  return json_response({{"ok", true}, {"agent", to_json(*entry)}}, 201);
+  try {
+    return created_response(call, *created);
+  } catch (...) {  // a client that is told of no agent must not have made one
+    static_cast<void>(created->terminate());
+    throw;
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "console/routes/arguments.hpp"
 #include "console/routes/refused.hpp"
 #include "console/routes/router.hpp"
+#include "console/routes/twice.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/conversation.hpp>
@@ -18,10 +19,11 @@ namespace {
 constexpr std::uint64_t messages_per_page = 50;
 constexpr std::uint64_t most_messages_per_page = 200;
 
-// How the call ended whose result the message is: of a call that is open, or ended long ago, it is not known.
+// How the call ended whose result the message is. Of a call that is open it is not known.
 void add_outcome(Json& json, const std::optional<CallEnd>& end) {
+  const bool is_completed = end && end->outcome == ToolOutcome::completed;
   json.set("outcome", end ? Json(to_string(end->outcome)) : Json(nullptr));
-  json.set("success", end && end->success ? Json(*end->success) : Json(nullptr));
+  json.set("success", is_completed ? Json(end->success) : Json(nullptr));
 }
 
 Json json_of_message(const ChatMessage& message, std::size_t index) {
@@ -65,8 +67,7 @@ std::optional<Response> show_conversation(RouteCall& call) {
     if (message.role == Role::tool) {
       const bool is_open = open.contains(page->first + i);
       json.set("open", is_open);
-      add_outcome(json, is_open ? std::nullopt
-                                : call.core.feed.outcomes().find(entry.serial(), message.tool_call_id));
+      add_outcome(json, is_open ? std::nullopt : message.call_end);
     }
     messages.push_back(json);
   }
@@ -104,7 +105,9 @@ std::optional<Response> remove_message(RouteCall& call) {
   const Arguments arguments(call.request, {});
   const ChangeResult removed = call.agent().remove_queued(message_id(call.ids[1]));
   if (!removed) throw Refused(removed.reason);
-  return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", call.ids[1]}});
+  return twice([&] {
+    return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", call.ids[1]}});
+  });
 }
 
 }  // namespace

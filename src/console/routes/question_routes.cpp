@@ -3,6 +3,7 @@
 #include "console/routes/arguments.hpp"
 #include "console/routes/refused.hpp"
 #include "console/routes/router.hpp"
+#include "console/routes/twice.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/tool_policy.hpp>
@@ -20,7 +21,7 @@ std::optional<Response> list_questions(RouteCall& call) {
 
 Response answered(const RouteCall& call, const AnswerResult& result) {
   if (!result) throw Refused(result.reason);
-  return json_response({{"ok", true}, {"questionId", call.ids[0]}});
+  return twice([&] { return json_response({{"ok", true}, {"questionId", call.ids[0]}}); });
 }
 
 std::optional<Response> answer(RouteCall& call) {

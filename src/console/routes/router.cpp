@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -54,6 +55,11 @@ void check_query(const Route& route, const Request& request) {
   for (const auto& [name, value] : request.query)
     if (!(name == "wait" && route.waits != Waits::never) && !has_word(route.query, name))
       throw Refused(400, "unknown_field", "the query has an unknown parameter: " + name);
+}
+
+Response refused_by(Errc code) {
+  const Refused refused(code);
+  return Response::error(refused.status, refused.code, refused.message);
 }
 
 // The body of a login, for example.
@@ -207,6 +213,10 @@ void Router::answer(const Entry& entry, const Request& request, Reply reply) {
     reply_when_stored(waits ? call.storing() : Storing{}, std::move(reply), *std::move(response));
   } catch (const Refused& refused) {
     reply.send(in_form_of(entry.route, Response::error(refused.status, refused.code, refused.message)));
+  } catch (const std::bad_alloc&) {
+    // Whether a verb took effect is not known here; a request that only reads changes nothing.
+    if (entry.route.use != RouteUse::read) throw;
+    reply.send(in_form_of(entry.route, refused_by(Errc::out_of_memory)));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "console/routes/stored_reply.hpp"
 
+#include "console/routes/twice.hpp"
 #include "core/json_text.hpp"
 #include "core/stored_changes.hpp"
 
@@ -24,6 +25,7 @@ class StoredReply {
       : engine_(std::move(engine)), reply_(std::move(reply)), response_(std::move(response)) {}
   // The tree is gone.
   ~StoredReply() {
+    if (is_over_) return;
     try {
       end(Error{Errc::runtime_gone, "the agents have ended before their store had confirmed it"});
     } catch (const std::exception&) {  // no memory: see ~Reply()
@@ -42,15 +44,15 @@ class StoredReply {
         loop::TimerUse::watch);
   }
 
-  void end(const Result<void>& stored) {
+  // Without memory for it, the answer is the one of ~Reply().
+  void end(const Result<void>& stored) noexcept {
     if (std::exchange(is_over_, true)) return;
     if (timer_ != 0) engine_->cancel_timer(timer_);
-    std::string& body = response_.body;
-    body.pop_back();
-    body += stored
-                ? ",\"persisted\":true}"
-                : ",\"persisted\":false,\"persistError\":" + core::json_string(stored.error().message) + "}";
-    reply_.send(std::move(response_));
+    try {
+      response_.body = twice([&] { return body_with(stored); });
+      reply_.send(std::move(response_));
+    } catch (const std::exception&) {
+    }
   }
 
   // In a tree without a store.
@@ -60,6 +62,13 @@ class StoredReply {
   }
 
  private:
+  std::string body_with(const Result<void>& stored) const {
+    std::string body = response_.body.substr(0, response_.body.size() - 1);
+    if (stored) return body += ",\"persisted\":true}";
+    return body + ",\"persisted\":false,\"persistError\":" + core::json_string(stored.error().message) +
+           ",\"persistReason\":\"" + std::string(to_string(stored.error().code)) + "\"}";
+  }
+
   const std::shared_ptr<loop::Engine> engine_;
   Reply reply_;
   Response response_;
@@ -71,11 +80,15 @@ class StoredReply {
 
 void reply_when_stored(const Storing& storing, Reply&& reply, Response response) {
   if (storing.tree == nullptr) return reply.send(std::move(response));
-  const auto waiting = std::make_shared<StoredReply>(storing.engine, std::move(reply), std::move(response));
+  const auto waiting = twice(
+      [&] { return std::make_shared<StoredReply>(storing.engine, std::move(reply), std::move(response)); });
   try {
-    if (!core::when_stored(*storing.tree, [waiting](const Result<void>& stored) { waiting->end(stored); }))
-      return waiting->send_as_it_is();
-    StoredReply::begin_timer(waiting);
+    const bool waits = twice([&] {
+      return core::when_stored(*storing.tree,
+                               [waiting](const Result<void>& stored) { waiting->end(stored); });
+    });
+    if (!waits) return waiting->send_as_it_is();
+    twice([&] { StoredReply::begin_timer(waiting); });
   } catch (const std::bad_alloc&) {
     waiting->end(Error{Errc::out_of_memory, "out of memory"});
   }

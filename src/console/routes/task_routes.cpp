@@ -3,6 +3,7 @@
 #include "console/routes/arguments.hpp"
 #include "console/routes/refused.hpp"
 #include "console/routes/router.hpp"
+#include "console/routes/twice.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/tool_policy.hpp>
@@ -17,7 +18,10 @@ constexpr std::size_t most_tasks_listed = 200;
 constexpr std::size_t max_key_bytes = 256;
 
 Json json_of_task(const Task& task) {
-  return {{"taskId", task.id}, {"agentId", task.agent_id}, {"status", task.status()}};
+  Json json = {{"taskId", task.id}, {"agentId", task.agent_id}, {"status", task.status()}};
+  if (task.phase == Task::Phase::failed && task.result)
+    json.set("errorCode", to_string(task.result->error.code));
+  return json;
 }
 
 std::shared_ptr<Task> task_of(const RouteCall& call) {
@@ -30,7 +34,7 @@ std::shared_ptr<Task> task_of(const RouteCall& call) {
 
 // The form of the errors of the routes that have `status` and `message`.
 Response status_response(int status, std::string_view word, std::string_view message) {
-  return json_response({{"status", word}, {"message", message}}, status);
+  return twice([&] { return json_response({{"status", word}, {"message", message}}, status); });
 }
 
 // Sends the prompt. An agent that was created for it, and does not take it, is deleted.
@@ -49,7 +53,7 @@ std::optional<Response> create_task(RouteCall& call) {
   AgentTree& tree = call.tree();
   const std::string* const key = call.request.header("idempotency-key");
   const auto created = [](std::string_view task, std::string_view agent) {
-    return json_response({{"taskId", task}, {"agentId", agent}}, 201);
+    return twice([&] { return json_response({{"taskId", task}, {"agentId", agent}}, 201); });
   };
   if (key != nullptr) {
     if (key->size() > max_key_bytes)
@@ -60,10 +64,10 @@ std::optional<Response> create_task(RouteCall& call) {
   Result<Agent> agent = agent_id.empty() ? tree.create(call.core.options.agent) : tree.find(agent_id);
   if (!agent) throw Refused(agent.error());
   const auto task = send_task(call, *agent, agent_id.empty(), prompt);
-  if (agent_id.empty()) call.core.task_agents->add(*agent, task->message);
+  if (agent_id.empty()) twice([&] { call.core.task_agents->add(*agent, task->message); });
   if (const AgentEntry* const entry = call.core.feed.directory().find(*agent))
     call.core.feed.look_at_queue(*entry);
-  if (key != nullptr) call.core.tasks->set_key(*key, call.request.body, *task);
+  if (key != nullptr) twice([&] { call.core.tasks->set_key(*key, call.request.body, *task); });
   return created(task->id, task->agent_id);
 }
 
@@ -96,7 +100,8 @@ std::optional<Response> show_result(RouteCall& call) {
   if (task->is_over) return result_response(*task);
   if (!waits) throw Refused(409, "task_not_ended", "the task has not ended; wait=ended waits for it");
   const auto reply = std::make_shared<Reply>(std::move(call.reply));
-  task->on_end.emplace_back([reply, ended = task.get()] { reply->send(result_response(*ended)); });
+  task->on_end.emplace_back(
+      [reply, ended = task.get()] { reply->send(twice([&] { return result_response(*ended); })); });
   return std::nullopt;
 }
 
@@ -116,13 +121,15 @@ std::optional<Response> terminate_task(RouteCall& call) {
   if (task->phase == Task::Phase::terminated) return status_response(200, "success", done);
   if (task->has_ended() || !call.core.tasks->terminate(*task))
     return status_response(409, task->status(), "Task has already ended");
-  call.core.engine->log(LogLevel::info, "console: a person used a verb",
-                        {{"verb", "terminate_task"},
-                         {"agent", task->agent_id},
-                         {"task", task->id},
-                         {"client", call.request.client}});
-  // The wording is fixed by requirement I10.
-  call.core.engine->log(LogLevel::info, "Agent execution was cancelled", {{"agent", task->agent_id}});
+  call.core.engine->guarded("a log record", [&] {
+    call.core.engine->log(LogLevel::info, "console: a person used a verb",
+                          {{"verb", "terminate_task"},
+                           {"agent", task->agent_id},
+                           {"task", task->id},
+                           {"client", call.request.client}});
+    // The wording is fixed by requirement I10.
+    call.core.engine->log(LogLevel::info, "Agent execution was cancelled", {{"agent", task->agent_id}});
+  });
   return status_response(200, "success", done);
 }
 

@@ -3,9 +3,11 @@
 #include "console/events/agent_json.hpp"
 #include "console/events/event_json.hpp"
 #include "console/routes/refused.hpp"
+#include "console/routes/twice.hpp"
 #include "core/text_hash.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace agentcore::detail::console {
@@ -61,12 +63,27 @@ std::shared_ptr<Task> TaskTable::create(const Agent& agent, std::string prompt) 
   const SendResult sent = agent.send(std::move(prompt), std::move(options));
   if (!sent) throw Refused(sent.reason);
   task->message = sent.id;
-  task->id = to_string(sent.id);
-  tasks_.push_front(task);
-  by_id_[task->id] = task;
-  publish(*task, {{"type", "status"}, {"status", task->status()}});
-  forget_old();
+  try {
+    twice([&] { enter(task); });
+  } catch (...) {  // a client that is told of no task must not have sent one
+    static_cast<void>(agent.interrupt({.message = sent.id}));
+    throw;
+  }
   return task;
+}
+
+// If it throws, it may be called again.
+void TaskTable::enter(const std::shared_ptr<Task>& task) {
+  task->id = to_string(task->message);
+  const auto [place, is_new] = by_id_.emplace(task->id, task);
+  try {
+    if (task->events.empty()) publish(*task, {{"type", "status"}, {"status", task->status()}});
+    tasks_.push_front(task);
+  } catch (...) {
+    by_id_.erase(place);
+    throw;
+  }
+  forget_old();
 }
 
 std::shared_ptr<Task> TaskTable::find(std::string_view id) const {
@@ -79,7 +96,9 @@ bool TaskTable::terminate(Task& task) {
   const VerbResult ended = task.agent.interrupt({.message = task.message, .reason = reason});
   if (!ended.accepted()) throw Refused(ended.reason);
   if (!ended.took_effect()) return false;
-  finish(task, Task::Phase::terminated, {{"type", "terminated"}, {"message", reason}});
+  finish(task, Task::Phase::terminated, twice([&] {
+           return Json{{"type", "terminated"}, {"message", reason}};
+         }));
   return true;
 }
 
@@ -140,7 +159,11 @@ void TaskTable::end(Task& task, const MessageEnd& end) {
   task.result = end.result;
   task.is_over = true;
   task.open_questions.clear();
-  publish_end(task, end);
+  try {
+    publish_end(task, end);
+  } catch (const std::bad_alloc&) {  // viewers see the end of the stream
+    if (!task.has_ended()) task.phase = Task::Phase::terminated;
+  }
   for (const auto& waiting : std::exchange(task.on_end, {})) waiting();
 }
 
@@ -157,7 +180,11 @@ void TaskTable::publish_end(Task& task, const MessageEnd& end) {
 void TaskTable::finish(Task& task, Task::Phase phase, Json event) {
   if (task.has_ended()) return;
   task.phase = phase;
-  publish(task, std::move(event));
+  try {
+    publish(task, std::move(event));
+  } catch (const std::bad_alloc&) {  // viewers see that the stream ends
+    on_change_();
+  }
 }
 
 void TaskTable::publish(Task& task, Json event) {

@@ -79,6 +79,7 @@ class TaskTable : public std::enable_shared_from_this<TaskTable> {
   void end(Task& task, const MessageEnd& end);
   void publish_end(Task& task, const MessageEnd& end);
   void finish(Task& task, Task::Phase phase, Json event);
+  void enter(const std::shared_ptr<Task>& task);
   void publish(Task& task, Json event);
   void forget_old();
 

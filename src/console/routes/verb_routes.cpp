@@ -2,6 +2,7 @@
 #include "console/routes/arguments.hpp"
 #include "console/routes/refused.hpp"
 #include "console/routes/router.hpp"
+#include "console/routes/twice.hpp"
 
 #include <agentcore/agent_tree.hpp>
 
@@ -23,17 +24,23 @@ Json verb_json(const VerbResult& result, std::string_view agent_id, std::string_
   return json;
 }
 
-// One record for each stop and delete: which, who, and why.
+Response verb_response(const VerbResult& result, std::string_view agent_id, std::string_view done) {
+  return twice([&] { return json_response(verb_json(result, agent_id, done)); });
+}
+
+// One record for each stop and delete: which, who, and why. The answer does not depend on it.
 void audit(const RouteCall& call, std::string_view verb, std::string_view agent_id, std::string_view reason,
            const VerbResult& result) {
-  const std::string* const agent = call.request.header("user-agent");
-  call.core.engine->log(LogLevel::info, "console: a person used a verb",
-                        {{"verb", verb},
-                         {"agent", agent_id},
-                         {"client", call.request.client},
-                         {"user_agent", agent != nullptr ? std::string_view(*agent).substr(0, 200) : ""},
-                         {"reason", reason},
-                         {"result", result.took_effect() ? "done" : to_string(result.reason)}});
+  call.core.engine->guarded("a log record", [&] {
+    const std::string* const agent = call.request.header("user-agent");
+    call.core.engine->log(LogLevel::info, "console: a person used a verb",
+                          {{"verb", verb},
+                           {"agent", agent_id},
+                           {"client", call.request.client},
+                           {"user_agent", agent != nullptr ? std::string_view(*agent).substr(0, 200) : ""},
+                           {"reason", reason},
+                           {"result", result.took_effect() ? "done" : to_string(result.reason)}});
+  });
 }
 
 std::optional<Response> send_message(RouteCall& call) {
@@ -41,23 +48,29 @@ std::optional<Response> send_message(RouteCall& call) {
   const Agent agent = call.agent();
   const auto priority = arguments.one_of<MessagePriority>(
       "priority", {{"normal", MessagePriority::normal}, {"urgent", MessagePriority::urgent}});
+  const AgentEntry& entry = call.entry();
   const SendResult sent = agent.send(Message{.text = arguments.text("text"), .priority = priority});
   if (!sent) throw Refused(sent.reason);
-  call.core.feed.look_at_queue(call.entry());
-  return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", to_string(sent.id)}});
+  call.core.feed.look_at_queue(entry);
+  return twice([&] {
+    return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", to_string(sent.id)}});
+  });
 }
 
 std::optional<Response> steer(RouteCall& call) {
   const Arguments arguments(call.request, {"text", "when"});
   const auto when =
       arguments.one_of<SteerWhen>("when", {{"next_step", SteerWhen::next_step}, {"now", SteerWhen::now}});
+  const AgentEntry& entry = call.entry();
   const SteerResult steered = call.agent().steer(arguments.text("text"), {.when = when});
   if (!steered) throw Refused(steered.reason);
-  call.core.feed.look_at_queue(call.entry());
-  return json_response({{"ok", true},
-                        {"agentId", call.ids[0]},
-                        {"messageId", to_string(steered.id)},
-                        {"when", to_string(steered.when)}});
+  call.core.feed.look_at_queue(entry);
+  return twice([&] {
+    return json_response({{"ok", true},
+                          {"agentId", call.ids[0]},
+                          {"messageId", to_string(steered.id)},
+                          {"when", to_string(steered.when)}});
+  });
 }
 
 std::optional<Response> abort_call(RouteCall& call) {
@@ -69,9 +82,11 @@ std::optional<Response> abort_call(RouteCall& call) {
   const VerbResult result = call.agent().abort(options);
   if (const AgentEntry* const entry = call.core.feed.directory().find(call.ids[0]))
     call.core.feed.look_at_queue(*entry);
-  call.core.engine->log(LogLevel::info, "处理 LLM 中断请求",
-                        {{"agentId", call.ids[0]}, {"aborted", result.took_effect() ? "true" : "false"}});
-  return json_response(verb_json(result, call.ids[0], "aborted"));
+  call.core.engine->guarded("a log record", [&] {
+    call.core.engine->log(LogLevel::info, "处理 LLM 中断请求",
+                          {{"agentId", call.ids[0]}, {"aborted", result.took_effect() ? "true" : "false"}});
+  });
+  return verb_response(result, call.ids[0], "aborted");
 }
 
 std::optional<Response> interrupt(RouteCall& call) {
@@ -83,32 +98,33 @@ std::optional<Response> interrupt(RouteCall& call) {
       "scope", {{"turn", InterruptScope::turn}, {"subtree", InterruptScope::subtree}});
   options.reason = arguments.reason_or("");
   const VerbResult result = call.agent().interrupt(options);
-  return json_response(verb_json(result, call.ids[0], "interrupted"));
+  return verb_response(result, call.ids[0], "interrupted");
 }
 
 std::optional<Response> pause(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
-  return json_response(
-      verb_json(call.agent().pause({.reason = arguments.reason_or("")}), call.ids[0], "paused"));
+  return verb_response(call.agent().pause({.reason = arguments.reason_or("")}), call.ids[0], "paused");
 }
 
 std::optional<Response> unpause(RouteCall& call) {
   const Arguments arguments(call.request, {});
   const UnpauseResult result = call.agent().unpause();
-  Json json = verb_json(result, call.ids[0], "unpaused");
-  json.set("paused", result.still_paused);
-  if (result.still_paused) json.set("pausedBy", result.paused_by);
-  return json_response(json);
+  return twice([&] {
+    Json json = verb_json(result, call.ids[0], "unpaused");
+    json.set("paused", result.still_paused);
+    if (result.still_paused) json.set("pausedBy", result.paused_by);
+    return json_response(json);
+  });
 }
 
 std::optional<Response> release(RouteCall& call) {
   const Arguments arguments(call.request, {});
-  return json_response(verb_json(call.agent().release_queue(), call.ids[0], "released"));
+  return verb_response(call.agent().release_queue(), call.ids[0], "released");
 }
 
 std::optional<Response> resume(RouteCall& call) {
   const Arguments arguments(call.request, {});
-  return json_response(verb_json(call.agent().resume(), call.ids[0], "resumed"));
+  return verb_response(call.agent().resume(), call.ids[0], "resumed");
 }
 
 StopWhen when_of(const Arguments& arguments) {
@@ -137,7 +153,7 @@ struct SettledReply {
       : reply(std::move(the_reply)), storing(std::move(the_storing)) {}
   // A deferred stop that is withdrawn never settles.
   ~SettledReply() {
-    if (json.is_null()) return;
+    if (json.is_null() || has_settled) return;
     try {
       reply.send(json_response({{"error", "withdrawn"}}, 409));
     } catch (const std::exception&) {  // no memory: see ~Reply()
@@ -149,6 +165,7 @@ struct SettledReply {
   Reply reply;
   const Storing storing;
   Json json = nullptr;  // null: the verb was not accepted
+  bool has_settled = false;
 };
 
 // A route that answers when a stop or a delete has settled, or at once.
@@ -165,22 +182,28 @@ class SettledAnswer {
                                                 std::vector<std::string> Report::*descendants) const {
     if (!waiting_) return {};
     return [waiting = waiting_, list, descendants](const Report& report) {
-      waiting->json.set(list, report.*descendants);
-      waiting->json.set("cascadeFailed", report.abandoned);
-      reply_when_stored(waiting->storing, std::move(waiting->reply), json_response(waiting->json));
+      waiting->has_settled = true;
+      Response response = twice([&] {
+        Json json = waiting->json;
+        json.set(list, report.*descendants);
+        json.set("cascadeFailed", report.abandoned);
+        return json_response(json);
+      });
+      reply_when_stored(waiting->storing, std::move(waiting->reply), std::move(response));
     };
   }
   // After the verb: the answer to a request that does not wait, or whose verb was refused. `json_of`: of a
   // verb that was accepted.
   std::optional<Response> answer(const VerbResult& result, std::string_view agent_id,
                                  Json (*json_of)(const VerbResult&, std::string_view)) const {
-    if (!waiting_) return json_response(json_of(result, agent_id));
-    if (!result.accepted()) {
-      const Refused refused(result.reason);
-      waiting_->reply.send(json_response({{"error", refused.code}}, refused.status));
-    } else {
-      waiting_->json = json_of(result, agent_id);
-    }
+    if (!waiting_) return twice([&] { return json_response(json_of(result, agent_id)); });
+    if (!result.accepted())
+      waiting_->reply.send(twice([&] {
+        const Refused refused(result.reason);
+        return json_response({{"error", refused.code}}, refused.status);
+      }));
+    else
+      waiting_->json = twice([&] { return json_of(result, agent_id); });
     return std::nullopt;
   }
 
@@ -226,38 +249,34 @@ std::optional<Response> stop_all(RouteCall& call) {
   const std::string reason = options.reason;
   const VerbResult result = call.tree().stop_all(std::move(options));
   audit(call, "stop_all", "", reason, result);
-  return json_response(verb_json(result, "", "stopped"));
+  return verb_response(result, "", "stopped");
 }
 
 std::optional<Response> resume_all(RouteCall& call) {
   const Arguments arguments(call.request, {});
-  return json_response(verb_json(call.tree().resume_all(), "", "resumed"));
+  return verb_response(call.tree().resume_all(), "", "resumed");
 }
 
 std::optional<Response> pause_all(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
-  const VerbResult result = call.tree().pause_all({.reason = arguments.reason_or("")});
-  if (result.took_effect()) call.core.feed.publish_tree_pause(true);
-  return json_response(verb_json(result, "", "paused"));
+  return verb_response(call.tree().pause_all({.reason = arguments.reason_or("")}), "", "paused");
 }
 
 std::optional<Response> unpause_all(RouteCall& call) {
   const Arguments arguments(call.request, {});
-  const VerbResult result = call.tree().unpause_all();
-  if (result.took_effect()) call.core.feed.publish_tree_pause(false);
-  return json_response(verb_json(result, "", "unpaused"));
+  return verb_response(call.tree().unpause_all(), "", "unpaused");
 }
 
 std::optional<Response> cancel_call(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
   const VerbResult result = call.agent().cancel_call(call.ids[1], {.reason = arguments.reason_or("")});
-  return json_response(verb_json(result, call.ids[0], "cancelled"));
+  return verb_response(result, call.ids[0], "cancelled");
 }
 
 std::optional<Response> cancel_background(RouteCall& call) {
   const Arguments arguments(call.request, {"reason"});
   const VerbResult result = call.tree().cancel_task(call.ids[0], {.reason = arguments.reason_or("")});
-  return json_response(verb_json(result, "", "cancelled"));
+  return verb_response(result, "", "cancelled");
 }
 
 }  // namespace

@@ -211,6 +211,7 @@ TEST_CASE("if the store fails, the answer says so, and the change is in force", 
     const json answer = life.post("/api/agent/a/" + std::string(verb)).json();
     CHECK(answer["persisted"] == false);
     CHECK(answer["persistError"] == "the disk is full");
+    CHECK(answer["persistReason"] == "store_full");
   }
   CHECK(is_stopped(agent.state().value()));
 }
@@ -232,6 +233,7 @@ TEST_CASE("if the store takes more than a second, the answer says so", "[console
   life.until([&] { return (answer = client.take_answer()).has_value(); }, {&client});
   CHECK(answer->json()["persisted"] == false);
   CHECK(answer->json()["persistError"] == "the store has not confirmed it within a second");
+  CHECK(answer->json()["persistReason"] == "store_failed");
   for (int commits = 0; commits < 2; ++commits) {  // the first one has the new agent alone
     executor.run_all();
     life.poll();

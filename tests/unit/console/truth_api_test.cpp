@@ -140,11 +140,21 @@ TEST_CASE("a pause of all agents has an event", "[console]") {
   life.create("mid", "root");
   life.post("/api/agent/mid/pause");
   ConsoleClient stream = life.follow("/api/events");
-  life.post("/api/tree/pause");
-  life.post("/api/tree/unpause");
-  life.until([&] { return of_type(stream, "tree_paused").size() == 2; }, {&stream});
+  const bool over_http = GENERATE(true, false);
+  if (over_http) {
+    life.post("/api/tree/pause", R"({"reason":"lunch"})");
+    life.post("/api/tree/unpause");
+  } else {
+    CHECK(life.tree->pause_all({.reason = "lunch"}).took_effect());
+    CHECK(life.tree->unpause_all().took_effect());
+  }
+  life.post("/api/agent/mid/unpause");
+  life.until([&] { return of_type(stream, "paused").size() == 1; }, {&stream});
   const std::vector<json> events = of_type(stream, "tree_paused");
+  REQUIRE(events.size() == 2);
   CHECK(events[0]["paused"] == true);
+  CHECK(events[0]["reason"] == "lunch");
+  CHECK(events[0]["stillPaused"] == json::array());
   CHECK(events[1]["paused"] == false);
   CHECK(events[1]["stillPaused"] == json{"mid"});
 }
