@@ -97,6 +97,7 @@ export const words = {
     unknown_field: ['the request has an unknown field', '请求含有未知字段'],
     unsupported_media_type: ['the request is not JSON', '请求不是 JSON'],
     withdrawn: ['the stop was withdrawn', '停止已撤回'],
+    wrong_thread: ['it was called on another thread', '在错误的线程上调用'],
   },
   event: {
     created: ['created', '已创建'],
