@@ -84,6 +84,8 @@ class Viewer {
  private:
   // Applies the events up to that of a last agent, which nobody else makes. False: it loads everything again.
   bool take_all(testing::ManualClock& clock) {
+    static_cast<void>(life_.tree->resume_all());  // else there is no last agent
+    life_.poll();
     life_.create("last");
     for (std::size_t taken = 0; !stream_.ended(); clock.advance(std::chrono::milliseconds(25))) {
       life_.poll();
@@ -164,7 +166,7 @@ std::string make_task(ConsoleLife& life) {
   pause_b(life);
   return life.post("/tasks", R"({"agentId":"b","prompt":"so?"})").json()["taskId"];
 }
-// A tool of "b" has asked.
+// A tool of "c" has asked. The pause withholds what its turn does after that: it is no part of the request.
 std::string ask(ConsoleLife& life, bool approval) {
   const auto tools = std::make_shared<ToolRegistry>();
   tools->add(make_ask_human_tool());
@@ -175,11 +177,13 @@ std::string ask(ConsoleLife& life, bool approval) {
   spec.id = "c";
   spec.tools = tools;
   testing::ScriptedReply reply;
-  reply.tool_calls = {
-      {.id = "c1", .name = approval ? "act" : "ask_human", .arguments = R"({"question":"so?"})"}};
+  reply.tool_calls = {{.id = "c1",
+                       .name = approval ? "act" : "ask_human",
+                       .arguments = approval ? "{}" : R"({"question":"so?"})"}};
   life.llm.enqueue(reply);
   REQUIRE(life.tree->create(std::move(spec)).value().send("go"));
   life.until([&] { return life.tree->questions().size() == 1; });
+  CHECK(life.tree->find("c")->pause().took_effect());
   return life.tree->questions()[0].id;
 }
 
