@@ -576,3 +576,30 @@ TEST_CASE("a budget of time that is used up stays so over a restart and an impor
   REQUIRE(import_agents(*life.tree, document));
   check_used_up(life);
 }
+
+TEST_CASE("a steered message is stored with the next commit, and waits after a kill",
+          "[persist][restore][steer][G14]") {
+  MemoryStore store, left;
+  MessageId steered;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    life.llm.enqueue(silence());
+    const Agent agent = life.create("a");
+    REQUIRE(agent.send("work"));
+    poll(life);
+    REQUIRE(agent.send("later"));
+    poll(life);
+    REQUIRE(life.tree->flush());  // nothing else is to be written
+    const SteerResult result = agent.steer("more");
+    REQUIRE(result.accepted());
+    steered = result.id;
+    poll(life);
+    left = store;  // what a kill leaves
+  }
+  Life life(left, {.durability = Durability::each_message});
+  const std::vector<QueuedMessage> waiting = life.find("a").queued().value();
+  REQUIRE(waiting.size() == 2);
+  CHECK(waiting[0].id == steered);
+  CHECK(waiting[0].message.text == "more");
+  CHECK(waiting[1].message.text == "later");
+}

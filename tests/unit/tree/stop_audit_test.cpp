@@ -414,3 +414,15 @@ TEST_CASE("the tokens of a call that was cut are those of this call alone", "[tr
   CHECK(record.operations[0].kind == TaskKind::model_call);
   CHECK(record.operations[0].tokens_counted == t.result->usage.total_tokens - 1100);
 }
+
+TEST_CASE("the record of a stop says whether it has the descendants", "[tree][audit]") {
+  Audited t;
+  const Agent parent = t.root("parent");
+  t.child(parent, "child");
+  const bool cascade = GENERATE(true, false);
+  CHECK(parent.stop({.cascade = cascade}).took_effect());
+  t.settle();
+  REQUIRE(t.audit.records.size() == 1);
+  CHECK(t.audit.records[0].cascade == cascade);
+  CHECK(t.audit.records[0].descendants.size() == (cascade ? 1U : 0U));
+}
