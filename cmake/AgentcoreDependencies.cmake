@@ -28,6 +28,7 @@ find_package(Threads REQUIRED)
 if(NOT TARGET nlohmann_json::nlohmann_json)
   find_package(nlohmann_json 3.11 REQUIRED)
 endif()
+include(AgentcoreJson)
 find_path(AGENTCORE_VALIJSON_INCLUDE_DIR valijson/validator.hpp REQUIRED)  # header only; no consumer needs it
 # For `pattern` in the schemas of tools; without it such schemas are refused.
 if(NOT AGENTCORE_WITH_RE2 STREQUAL "OFF")

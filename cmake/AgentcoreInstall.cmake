@@ -63,10 +63,10 @@ function(agentcore_install_pc pc_name)
   install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc" DESTINATION "${pc_dir}")
 endfunction()
 
-# agentcore_install_component(NAME DESCRIPTION text [REQUIRES ...] [PRIVATE ...]): the library or headers, its export set,
+# agentcore_install_component(NAME DESCRIPTION text [REQUIRES ...] [PRIVATE ...] [CFLAGS ...]): the library or headers, its export set,
 # and agentcore-NAME.pc.
 function(agentcore_install_component name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESCRIPTION" "REQUIRES;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESCRIPTION" "REQUIRES;PRIVATE;CFLAGS")
   install(TARGETS agentcore_${name} EXPORT agentcore_${name} FILE_SET HEADERS)
   install(EXPORT agentcore_${name} NAMESPACE agentcore:: DESTINATION "${config_dir}"
     FILE agentcore-${name}-targets.cmake)
@@ -79,7 +79,7 @@ function(agentcore_install_component name)
     endif()
   endif()
   agentcore_install_pc(agentcore-${name} DESCRIPTION "${arg_DESCRIPTION}"
-    REQUIRES ${arg_REQUIRES} PRIVATE ${arg_PRIVATE} ${libs} CFLAGS "-I\${includedir}" -pthread)
+    REQUIRES ${arg_REQUIRES} PRIVATE ${arg_PRIVATE} ${libs} CFLAGS "-I\${includedir}" -pthread ${arg_CFLAGS})
 endfunction()
 
 set(same_core "agentcore-core = ${PROJECT_VERSION}")
@@ -88,12 +88,16 @@ set(same_json "")
 if(nlohmann_json_VERSION)
   set(same_json " = ${nlohmann_json_VERSION}")
 endif()
+set(json_abi "")
+if(AGENTCORE_JSON_ABI)
+  set(json_abi -DAGENTCORE_JSON_ABI=${AGENTCORE_JSON_ABI})
+endif()
 set(pattern_library "")
 if(AGENTCORE_HAS_RE2)
   set(pattern_library re2)
 endif()
 agentcore_install_component(core DESCRIPTION "Agents, turns and tools of agentcore, without HTTP"
-  REQUIRES "nlohmann_json${same_json}" PRIVATE ${pattern_library})
+  REQUIRES "nlohmann_json${same_json}" PRIVATE ${pattern_library} CFLAGS ${json_abi})
 agentcore_install_component(testing DESCRIPTION "For tests of programs that use agentcore"
   REQUIRES "${same_core}")
 set(whole "${same_core}")
@@ -119,7 +123,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/agentcoreConfigVersion.c
   COMPATIBILITY SameMinorVersion)
 install(FILES
   "${PROJECT_BINARY_DIR}/agentcoreConfig.cmake" "${PROJECT_BINARY_DIR}/agentcoreConfigVersion.cmake"
-  DESTINATION "${config_dir}")
+  cmake/json_check.cpp DESTINATION "${config_dir}")
 if(AGENTCORE_IS_STATIC AND AGENTCORE_HAS_RE2)
   install(FILES cmake/AgentcoreRe2.cmake DESTINATION "${config_dir}")
 endif()

@@ -3,12 +3,11 @@
 
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/export.hpp>
+#include <agentcore/json_fwd.hpp>
 #include <agentcore/tool.hpp>
 
 #include <functional>
 #include <string>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace agentcore {
 

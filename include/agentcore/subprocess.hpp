@@ -3,6 +3,7 @@
 
 #include <agentcore/clock.hpp>
 #include <agentcore/export.hpp>
+#include <agentcore/json_fwd.hpp>
 #include <agentcore/tool.hpp>
 
 #include <cstddef>
@@ -10,8 +11,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace agentcore {
 

@@ -8,6 +8,7 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/executor.hpp>
 #include <agentcore/export.hpp>
+#include <agentcore/json_fwd.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/question.hpp>
@@ -19,8 +20,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace agentcore {
 
