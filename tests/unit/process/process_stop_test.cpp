@@ -69,16 +69,18 @@ TEST_CASE("a program that ignores SIGTERM is killed after the grace period and n
   testing::ManualClock clock;
   ToolFixture fixture(on(clock));
   SubprocessOptions options = running(script(deaf, &fifo));
-  options.kill_grace = 2s;
+  options.kill_grace = 3s;  // not the default
   auto call = fixture.start(make_subprocess_tool(program_spec(), options));
   const pid_t pid = fifo.pid();
   call.stop.request_stop();
   clock.advance(1s);  // the loop notices it late; the grace period counts from the stop
   for (int i = 0; i < 100; ++i) fixture.runtime->poll();
-  clock.advance(999ms);
+  clock.advance(1999ms);
   for (int i = 0; i < 100; ++i) fixture.runtime->poll();
   CHECK_FALSE(fixture.has_result(call));
   CHECK(exists(pid));
+  REQUIRE(fixture.runtime->next_deadline());  // the kill is still to come
+  CHECK(*fixture.runtime->next_deadline() <= clock.now() + 1ms);
   clock.advance(1ms);
   CHECK(fixture.result_of(call).data == R"({"signal":9})");
   CHECK(fixture.result_of(call).message == "told to end, the program was ended by signal 9 (SIGKILL)");
