@@ -26,7 +26,7 @@ struct DocumentCommand {
 using persist::ForestAgent;
 
 bool is_left_out(const ForestAgent& agent) noexcept {
-  return agent.found.is_deleted || is_being_deleted(agent.record);
+  return agent.found.is_deleted;
 }
 
 persist::AboveDocument above(const persist::StoredForest& forest, const ForestAgent& root) noexcept {

@@ -43,10 +43,6 @@ struct AboveDocument {
   bool is_held = false;
 };
 
-// True for an agent that no document has: a restart would not find it either.
-inline bool is_being_deleted(const AgentRecord& record) noexcept {
-  return record.of_call || record.gate == core::Gate::terminate || record.grade_deletes;
-}
 // The record is as a store has it, and the conversation, the context and the messages are complete: leaves
 // out what refers to other agents, to a store, or to work in progress. `in_turn`: the conversation ends with
 // a turn in progress. `above`: null if the parent is in the document. Throws std::bad_alloc.
