@@ -14,6 +14,37 @@
 
 namespace agentcore::test {
 
+// What a restore has returned. A test that reads a report that is not there fails with the error of the
+// restore.
+class RestoreOutcome {
+ public:
+  RestoreOutcome& operator=(Result<RestoreReport> result) {
+    result_ = std::move(result);
+    return *this;
+  }
+  explicit operator bool() const noexcept { return result_.has_value(); }
+  bool has_value() const noexcept { return result_.has_value(); }
+  const RestoreReport& operator*() const { return value(); }
+  const RestoreReport* operator->() const { return &value(); }
+  const RestoreReport& value() const {
+    if (!result_) FAIL("the restore was refused: " << result_.error().message);
+    return *result_;
+  }
+  const Error& error() const {
+    REQUIRE_FALSE(result_.has_value());
+    return result_.error();
+  }
+
+ private:
+  Result<RestoreReport> result_ = RestoreReport();
+};
+
+// The error of a result; Errc::none if it has none.
+template <typename T>
+Error error_of(const Result<T>& result) {
+  return result ? Error{} : result.error();
+}
+
 struct Life {
   explicit Life(Store& store, RestoreOptions options = {}, TreeOptions tree_options = {},
                 RuntimeOptions runtime_options = {})
@@ -36,7 +67,11 @@ struct Life {
     spec.id = std::move(id);
     return tree->create(std::move(spec)).value();
   }
-  Agent find(std::string_view id) { return tree->find(id).value(); }
+  Agent find(std::string_view id) {
+    const auto found = tree->find(id);
+    if (!found) FAIL("there is no agent '" << id << "'" << (report ? "" : ": " + report.error().message));
+    return *found;
+  }
   // The contents of the messages of a conversation.
   static std::vector<std::string> texts(const Agent& agent) {
     std::vector<std::string> all;
@@ -54,7 +89,7 @@ struct Life {
   std::vector<MessagePersisted> messages;
   std::vector<MessageDropped> dropped;
   std::vector<QuestionClosed> closed;
-  Result<RestoreReport> report = RestoreReport();
+  RestoreOutcome report;
 };
 
 // How many records a store has.

@@ -64,6 +64,7 @@ TEST_CASE("a field of a record that is out of range is named", "[persist][restor
              tree_with("identity", R"("0123456789ABCDEF0123456789ABCDEF")"),
              {},
              "identity is not 32"},
+      Change{{1, 0, 0}, tree_with("epoch", "4611686018427387905"), {}, "epoch is out of range"},
       Change{{3, 2, 0}, R"({"node":4294967298})", {}, "spec is missing"},
       Change{{3, 2, 0}, R"({"node":4297967296,"spec":2,"parent":1})", {}, "id that is out of range"},
       Change{{3, 2, 0}, child_with("turns", "4294967295"), {}, "turns is out of range"},
@@ -94,6 +95,48 @@ TEST_CASE("a field of a record that is out of range is named", "[persist][restor
   CHECK(life.report.error().message.find(change.says) != std::string::npos);
 }
 
+TEST_CASE("the value behind the last one of an enumeration is unknown", "[persist][restore][corrupt]") {
+  const Change change =
+      GENERATE(Change{{3, 2, 0}, child_with("gate", "4"), {}, "gate"},
+               Change{{3, 2, 0}, child_with("grade", "3"), {}, "grade"},
+               Change{{3, 2, 0}, child_with("grade_below", "3"), {}, "grade_below"},
+               Change{{3, 2, 0}, child_with("cause", "7"), {}, "cause"},
+               Change{{2, 2, 0}, R"({"role":3})", {}, "role"},
+               Change{{2, 2, 0}, R"({"tool_protocol":2})", {}, "tool_protocol"},
+               Change{{2, 2, 0}, R"({"partial_answers":3})", {}, "partial_answers"},
+               Change{{2, 2, 0}, R"({"response_format":{"kind":3}})", {}, "kind"},
+               Change{{2, 2, 0}, R"({"tool_choice":[4,""]})", {}, "tool_choice"},
+               Change{{2, 2, 0}, R"({"context":{"volatile_place":2}})", {}, "volatile_place"},
+               Change{{6, 1, 0}, R"({"id":1,"tool":"t","scope":3})", {}, "scope"},
+               Change{{6, 1, 0}, R"({"id":1,"tool":"t","mode":2})", {}, "mode"});
+  MemoryStore store;
+  fill(store);
+  StoreBatch batch;
+  batch.put(change.key, change.body);
+  REQUIRE(store.commit(batch, StoreSync::process));
+  Life life(store);
+  CAPTURE(change.says);
+  REQUIRE_FALSE(life.report);
+  CHECK(life.report.error().code == Errc::store_corrupt);
+  CHECK(life.report.error().message.find(change.says + " has an unknown value") != std::string::npos);
+}
+
+TEST_CASE("a question that is newer than the record of the tree is refused", "[persist][restore][corrupt]") {
+  MemoryStore store;
+  fill(store);
+  const std::string question = GENERATE("7", "8", "0");
+  StoreBatch batch;
+  batch.put({1, 0, 0}, tree_with("questions", "7"));
+  batch.put({3, 2, 0}, child_with("turns", R"(1,"turn":{"number":1,"message":268435463,"questions":[[)" +
+                                               question + R"(,"c",true]]})"));
+  REQUIRE(store.commit(batch, StoreSync::process));
+  Life life(store);
+  CAPTURE(question);
+  REQUIRE(life.report.has_value() == (question == "7"));
+  if (!life.report)
+    CHECK(life.report.error().message.find("has a question with an invalid id") != std::string::npos);
+}
+
 TEST_CASE("a store with two grants of one id is refused", "[persist][restore][corrupt][grants]") {
   MemoryStore store;
   fill(store);
@@ -114,7 +157,9 @@ TEST_CASE("a record of what is sent is refused if it marks what is not there",
       std::string(
           R"({"runs":[1],"summaries":[{"message":{"role":"user","content":""},"tokens":1,"end":9}]})"),
       std::string(
-          R"({"runs":[1],"summaries":[{"message":{"role":"user","content":""},"tokens":1.5,"end":1}]})"));
+          R"({"runs":[1],"summaries":[{"message":{"role":"user","content":""},"tokens":1.5,"end":1}]})"),
+      std::string(R"({"runs":[1],"summaries":[{"message":{"role":"user","content":""},"tokens":1,"end":2},)"
+                  R"({"message":{"role":"user","content":""},"tokens":1,"end":1}]})"));
   MemoryStore store;
   fill(store);
   StoreBatch batch;
@@ -236,10 +281,17 @@ TEST_CASE("a conversation that is damaged is refused when it is read", "[persist
   SECTION("a message has no role") {
     batch.put({7, 1, 1}, R"({"content":"x"})");
   }
+  SECTION("two turns have one number") {
+    batch.put({7, 1, 0}, R"({"role":"user","content":"x","turn":1,"interruption":"stopped"})");
+    batch.put({7, 1, 1}, R"({"role":"user","content":"y","turn":1,"interruption":"stopped"})");
+  }
+  SECTION("what is sent of it is missing") {
+    batch.put({3, 2, 0}, child_with("turns", R"(1,"history":[[1,0,2]],"has_context":true)"));
+  }
   REQUIRE(store.commit(batch, StoreSync::process));
   Life life(store);
   REQUIRE(life.report);
-  const Error error = life.find("child").conversation().error();
+  const Error error = test::error_of(life.find("child").conversation());
   CHECK(error.code == Errc::store_corrupt);
   CHECK(error.message.find("child") != std::string::npos);
 }

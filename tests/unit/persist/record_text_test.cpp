@@ -5,6 +5,7 @@
 #include "persist/agent_record.hpp"
 #include "persist/history_record.hpp"
 #include "persist/mail_record.hpp"
+#include "persist/parsed_record.hpp"
 #include "persist/tree_record.hpp"
 #include "support/catch.hpp"
 
@@ -68,6 +69,20 @@ TEST_CASE("texts of a record are read as they were written", "[persist][G14]") {
        {std::string(), every_byte(0, 128), std::string("\\\"\n\\"), std::string("a\0b", 3),
         std::string("gr\xC3\xBC\xC3\x9F \xF0\x9F\x98\x80 \xE2\x80\xA8"), std::string(300, 'a') + '"'})
     CHECK(json::parse(with_text(value)).at("text").get<std::string>() == value);
+}
+
+TEST_CASE("a record is an object that is nested at most 64 levels", "[persist][restore][corrupt]") {
+  const auto nested = [](std::size_t levels) {
+    std::string text;
+    for (std::size_t i = 0; i < levels; ++i) text += R"({"a":)";
+    return text + "1" + std::string(levels, '}');
+  };
+  CHECK((*persist::ParsedRecord(nested(64))).is_object());
+  CHECK_THROWS_AS(persist::ParsedRecord(nested(65)), json::exception);
+  for (const char* const text : {"[]", "1", "null", "\"a\"", "", "{", "{}{}"})
+    CHECK_THROWS_AS(persist::ParsedRecord(text), json::exception);
+  // The last of two members of one name counts, whatever the first one was.
+  CHECK(*persist::ParsedRecord(R"({"a":[1,{"b":2}],"a":{"c":3}})") == json{{"a", {{"c", 3}}}});
 }
 
 TEST_CASE("broken UTF-8 in a record is replaced as the JSON library does", "[persist][G14]") {
