@@ -1,4 +1,6 @@
 // [G13] No record of a conversation stays in a store without an agent.
+#include "persist/unowned_records.hpp"
+
 #include "support/catch.hpp"
 #include "support/store/life.hpp"
 #include "support/store/store_faults.hpp"
@@ -7,6 +9,8 @@
 #include <agentcore/memory_store.hpp>
 
 #include <memory>
+#include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +126,51 @@ TEST_CASE("a deferred delete with the forks, in the poll of the fork, leaves not
   check_empty(life, store);
 }
 
+TEST_CASE("what no agent has of the segments is found, and nothing of what an agent has",
+          "[persist][restore][G13]") {
+  using namespace detail::persist;
+  constexpr std::uint64_t segments = 6, numbers = 5;
+  std::mt19937 random(11);
+  for (int round = 0; round < 500; ++round) {
+    CAPTURE(round);
+    MemoryStore store;
+    StoreBatch batch;
+    std::set<std::pair<std::uint64_t, std::uint64_t>> there, owned;
+    std::set<std::uint64_t> segments_of_agents;
+    for (std::uint64_t segment = 0; segment < segments; ++segment)
+      for (std::uint64_t number = 0; number < numbers; ++number)
+        if (random() % 3 != 0) {
+          batch.put(key_of(Kind::history, segment, number), "x");
+          there.emplace(segment, number);
+        }
+    batch.put(key_of(Kind::history, RecordKey::max, RecordKey::max), "x");
+    there.emplace(RecordKey::max, RecordKey::max);
+    REQUIRE(store.commit(batch, StoreSync::process));
+    OwnedRecords agents;
+    for (std::size_t agent = 0; agent < random() % 6; ++agent) {
+      const std::uint64_t first = random() % numbers;
+      const Piece piece{random() % segments, first, 1 + random() % (numbers - first)};
+      agents.add({piece});
+      segments_of_agents.insert(piece.segment);
+      for (std::uint64_t number = piece.first; number < piece.end(); ++number)
+        owned.emplace(piece.segment, number);
+    }
+    const auto erase = [&](const std::vector<UnownedRecords>& found) {
+      auto left = there;
+      for (const UnownedRecords& range : found)
+        std::erase_if(left, [&](const auto& at) {
+          const bool goes = at.first == range.segment && at.second >= range.first && at.second <= range.last;
+          if (goes) CHECK_FALSE(owned.contains(at));
+          return goes;
+        });
+      return left;
+    };
+    for (const auto& at : erase(agents.unowned_records(ranges_of(store)).value())) CHECK(owned.contains(at));
+    for (const auto& at : erase(agents.unowned_segments(ranges_of(store)).value()))
+      CHECK(segments_of_agents.contains(at.first));
+  }
+}
+
 TEST_CASE("a restart erases messages that no agent has", "[persist][restore][G13]") {
   MemoryStore store;
   {
@@ -136,7 +185,7 @@ TEST_CASE("a restart erases messages that no agent has", "[persist][restore][G13
   const bool of_earlier_version = GENERATE(false, true);
   StoreBatch left;
   using detail::persist::Kind;
-  for (const std::uint64_t segment : {0U, 5U, 6U, 900U})
+  for (const std::uint64_t segment : {0U, 3U, 5U, 6U, 900U})
     left.put(detail::persist::key_of(Kind::history, segment, 3), R"({"role":"user","content":"left"})");
   left.put(detail::persist::key_of(Kind::context, 77), "{}");
   if (of_earlier_version) {
@@ -149,7 +198,7 @@ TEST_CASE("a restart erases messages that no agent has", "[persist][restore][G13
     left.put(detail::persist::key_of(Kind::tree), tree);
   }
   REQUIRE(store.commit(left, StoreSync::process));
-  REQUIRE(faults_of(store).size() == (of_earlier_version ? 6 : 5));
+  REQUIRE(faults_of(store).size() == (of_earlier_version ? 7 : 6));
   Life life(store);
   REQUIRE(life.report);
   CHECK(faults_of(store).empty());
