@@ -1,5 +1,6 @@
 // A store that is full takes stops, deletes and what makes it smaller, and then everything.
 #include "support/catch.hpp"
+#include "support/store/faulty_vfs.hpp"
 #include "support/store/life.hpp"
 #include "support/store/store_faults.hpp"
 #include "support/store/store_folder.hpp"
@@ -7,6 +8,7 @@
 #include <agentcore/agentcore.hpp>
 #include <agentcore/memory_store.hpp>
 #include <agentcore/sqlite_store.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -148,6 +150,27 @@ TEST_CASE("a delete or a rewind makes room for what a full store has refused",
   CHECK(Life::texts(next.find("d")).size() == 2);
 }
 
+TEST_CASE("what a full store takes is written in one poll, however many agents it stops",
+          "[persist][failure][full][stop]") {
+  SmallStore store;
+  testing::ManualClock clock;  // no poll is cut short by its time
+  Life life(store, {}, {}, {.clock = &clock});
+  for (int i = 0; i < 250; ++i) life.create("small" + std::to_string(i));
+  store.limit = 60'000;
+  store.reserve = 40'000;
+  fill(life, store);
+  const std::size_t before = store.urgent;
+  REQUIRE(life.tree->pause_all().took_effect());
+  for (int i = 0; i < 250; ++i) REQUIRE(life.find("small" + std::to_string(i)).stop().took_effect());
+  for (int i = 0; i < 10 && store.urgent == before; ++i) life.runtime.poll();
+  CHECK(store.urgent >= before + 3);  // each has a hundred records
+  CHECK(life.stops.size() == 250);
+  MemoryStore left = store.records;
+  const Life next(left);
+  CHECK(next.tree->find("small7").value().state().value() == AgentState::stopped);
+  CHECK(next.tree->find("b").value().status().value().paused);
+}
+
 TEST_CASE("the end of a tree stores its stops although the store is full", "[persist][failure][full][G14]") {
   SmallStore store;
   {
@@ -244,4 +267,63 @@ TEST_CASE("a reserve on a disk is held, given back and held again", "[store][sql
   REQUIRE(store->commit({}, StoreSync::process));
   CHECK(SqliteStore::open(folder.file() + "2", {.reserve_bytes = std::uint64_t{1} << 31}).error().code ==
         Errc::invalid_config);
+}
+
+TEST_CASE("a full disk gives the reserve to what uses it, and the next commit takes it back",
+          "[store][sqlite][full]") {
+  const StoreFolder folder;
+  const std::string file = folder.file() + "-reserve";
+  FaultyVfs vfs;
+  auto store = SqliteStore::open(folder.file(), {.reserve_bytes = 300'000, .vfs = FaultyVfs::name}).value();
+  std::uint64_t number = 0;
+  enum class Disk { has_space, full_once, full };
+  const auto commit = [&](bool uses_reserve, Disk disk) {
+    StoreBatch batch;
+    batch.put({1, 1, ++number}, "x");
+    batch.use_reserve(uses_reserve);
+    vfs.repair();
+    if (disk == Disk::full_once) vfs.fail_after(0, FaultyVfs::Fault::full);
+    if (disk == Disk::full) vfs.fail_at_random(1, 1, FaultyVfs::Fault::full);
+    const Result<void> done = store->commit(batch, StoreSync::process);
+    vfs.repair();
+    return done ? Errc::none : done.error().code;
+  };
+  REQUIRE(commit(false, Disk::has_space) == Errc::none);
+  for (int round = 0; round < 2; ++round) {
+    CAPTURE(round);
+    CHECK(commit(false, Disk::full) == Errc::store_full);
+    CHECK(std::filesystem::file_size(file) == 300'000);  // it is not for this batch
+    CHECK(commit(true, Disk::full_once) == Errc::none);
+    CHECK(std::filesystem::file_size(file) == 0);
+    CHECK(commit(true, Disk::full) == Errc::store_full);  // there is nothing to give back any more
+    CHECK(commit(true, Disk::has_space) == Errc::none);
+    CHECK(std::filesystem::file_size(file) == 0);
+    CHECK(commit(false, Disk::has_space) == Errc::none);
+    CHECK(std::filesystem::file_size(file) == 300'000);
+  }
+}
+
+TEST_CASE("pages below the limit of a file are for batches that use the reserve", "[store][sqlite][full]") {
+  const StoreFolder folder;
+  constexpr std::uint64_t limit = 400'000;
+  auto store = SqliteStore::open(folder.file(), {.max_bytes = limit, .reserve_bytes = 80'000}).value();
+  std::uint64_t number = 0;
+  const auto commit = [&](bool uses_reserve) {
+    StoreBatch batch;
+    batch.put({1, 1, ++number}, many('x', 3'900));  // a page
+    batch.use_reserve(uses_reserve);
+    const Result<void> done = store->commit(batch, StoreSync::process);
+    CHECK((done || done.error().code == Errc::store_full));
+    return done.has_value();
+  };
+  while (commit(false)) REQUIRE(number < 1000);
+  std::size_t reserved = 0;
+  while (commit(true)) {
+    ++reserved;
+    CHECK_FALSE(commit(false));  // the limit of the others stays
+    REQUIRE(number < 1000);
+  }
+  CHECK(reserved >= 15);
+  CHECK(reserved <= 20);
+  CHECK(std::filesystem::file_size(folder.file()) <= limit);
 }

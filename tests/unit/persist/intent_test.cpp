@@ -123,6 +123,10 @@ TEST_CASE("a call that is approved while others wait for the store begins after 
   REQUIRE(asked.executor.jobs.size() == 1);  // of the first call
   REQUIRE(asked.life->tree->approve(asked.life->tree->questions().at(0).id).accepted());
   asked.poll();
+  CHECK(asked.runs == 1);
+  asked.executor.run_all();
+  asked.poll();
+  CHECK(asked.runs == 2);  // the commit that has ended does not have the second call
   for (int i = 0; i < 4; ++i) {
     asked.executor.run_all();
     asked.poll();
@@ -295,4 +299,28 @@ TEST_CASE("a call begins after a flush() of the host within its turn", "[persist
   life->runtime.run_until_idle();
   CHECK(runs == std::vector<std::string>{"safe", "never"});
   CHECK(agent.state().value() == AgentState::idle);
+}
+
+TEST_CASE("a call with the id of one that was rewound waits for the store as any other",
+          "[persist][intent][rewind][G14]") {
+  Asked asked(ToolReplay::never);
+  const auto commit = [&] {
+    asked.executor.run_all();
+    asked.poll();
+  };
+  for (int i = 0; i < 4; ++i) commit();
+  REQUIRE(asked.runs == 1);
+  REQUIRE(asked.agent.state().value() == AgentState::idle);
+  REQUIRE(rewind(asked.agent, 1));
+  asked.poll();
+  for (int i = 0; i < 4; ++i) commit();
+  testing::ScriptedReply call;
+  call.tool_calls = {{.id = "c1", .name = "act", .arguments = "{}"}};
+  asked.life->llm.enqueue(call);
+  REQUIRE(asked.agent.send("go"));
+  asked.poll();
+  REQUIRE(asked.agent.conversation().value().at(1).tool_calls.at(0).id == "c1");  // the same id
+  CHECK(asked.runs == 1);
+  commit();
+  CHECK(asked.runs == 2);
 }

@@ -72,6 +72,19 @@ TEST_CASE("a Store that a tree uses is refused to a second tree", "[persist][own
   CHECK(second.find("a").state().value() == AgentState::stopped);
 }
 
+TEST_CASE("the end of a Runtime frees the Store of a tree that is still there", "[persist][owner]") {
+  MemoryStore store;
+  auto runtime = std::make_unique<Runtime>();
+  AgentTree tree(*runtime);
+  REQUIRE(tree.restore(&store));
+  REQUIRE(tree.create({.id = "a"}));
+  CHECK(Life(store).report.error().code == Errc::store_in_use);
+  runtime.reset();
+  Life second(store);
+  REQUIRE(second.report);
+  CHECK(second.tree->find("a"));
+}
+
 TEST_CASE("a restore that fails leaves the Store to the next", "[persist][owner]") {
   MemoryStore store;
   Life first(store);

@@ -1,4 +1,5 @@
 // What an observer of the events of a store may do.
+#include "persist/acknowledgement.hpp"
 #include "support/catch.hpp"
 #include "support/store/guarded_store.hpp"
 #include "support/store/life.hpp"
@@ -225,4 +226,26 @@ TEST_CASE("acknowledgements do not pile up while a store fails", "[persist][even
   life.runtime.run_until_idle();
   REQUIRE(life.tree->flush());
   CHECK(life.messages.size() == 1);
+}
+
+TEST_CASE("the list of acknowledgements is bounded, but not for what a turn waits for",
+          "[persist][events][failure][intent]") {
+  using detail::persist::Acknowledgements;
+  using Kept = detail::persist::Acknowledgement;
+  using What = Kept::What;
+  Acknowledgements list;
+  for (std::size_t i = 0; i < Acknowledgements::most + 3; ++i) list.add({What::message, 1, MessageId{i}, {}});
+  CHECK(list.list().size() == Acknowledgements::most);
+  CHECK(list.left_out() == 3);
+  list.add({What::intents, 1, {}, {}});
+  CHECK(list.list().size() == Acknowledgements::most + 1);
+  CHECK(list.left_out() == 3);
+  // Two lists that are merged after a failure: what both have left out is not forgotten.
+  Acknowledgements merged;
+  merged.add_all(list, [](const Kept& one) { return one.what == What::intents; });
+  CHECK(merged.list().size() == 1);
+  CHECK(merged.left_out() == 3);
+  merged.add_all(list, [](const Kept&) { return true; });
+  CHECK(merged.list().size() == Acknowledgements::most + 1);
+  CHECK(merged.left_out() == 7);  // one more message did not fit
 }
