@@ -1,4 +1,5 @@
 // Agents as a document: what is in it, and what an import makes of it.
+#include "persist/agent_document.hpp"
 #include "support/catch.hpp"
 #include "support/store/life.hpp"
 
@@ -191,7 +192,7 @@ TEST_CASE("a document that is damaged is refused with the place, and nothing is 
     Errc code;
     std::string says;
   };
-  const std::vector<Case> cases{
+  std::vector<Case> cases{
       {"nonsense", Errc::invalid_config, "cannot be read"},
       {"[]", Errc::invalid_config, "not a JSON object"},
       {"{}", Errc::invalid_config, "\"format\""},
@@ -215,6 +216,18 @@ TEST_CASE("a document that is damaged is refused with the place, and nothing is 
       {changed(document, "/specs/0/max_tokens", "many"), Errc::invalid_config, "spec 0"},
       {document.substr(0, document.size() / 2), Errc::invalid_config, "cannot be read"},
   };
+  // A turn begins where the one before it began, or earlier.
+  REQUIRE(program.find("writer").send("And?"));
+  program.runtime.run_until_idle();
+  const std::string with_two_turns = export_agents(program.find("boss")).value();
+  const json messages = json::parse(with_two_turns).at("agents").at(1).at("messages");
+  const std::size_t second = messages.size() - 2;
+  REQUIRE(messages.at(second).at("turn") == 2);
+  for (const int turn : {0, 1})
+    cases.push_back(
+        {changed(with_two_turns, "/agents/1/messages/" + std::to_string(second) + "/turn", turn),
+         turn == 0 ? Errc::invalid_config : Errc::invalid_history,
+         turn == 0 ? "begins with a message that is no question" : "a turn begins with an invalid"});
   Program other;
   for (const Case& one : cases) {
     const auto result = import_agents(*other.tree, one.text, with_tools());
@@ -269,6 +282,95 @@ TEST_CASE("lines about ended tasks of a turn that is left out are for the next o
   const std::string question = imported.conversation().value()[4].content;
   CHECK(question.find("The task has its result.") != std::string::npos);
   CHECK(question.find("three") != std::string::npos);
+}
+
+TEST_CASE("what ended before a turn that is left out is told before what ended within it",
+          "[checkpoint][export]") {
+  using namespace detail::persist;
+  DocumentAgent agent;
+  agent.record.turns = 2;
+  agent.record.ended_tasks = "[later]\n";
+  agent.conversation.messages = {ChatMessage::user("one"), ChatMessage::assistant("1"),
+                                 ChatMessage::user("Background tasks that have ended:\n[earlier]\n\ntwo")};
+  agent.conversation.turns = {{.turn = 1, .question = 0}, {.turn = 2, .question = 2, .tasks = 10}};
+  SECTION("a turn in progress") {
+    make_portable(agent, true, nullptr);
+    CHECK(agent.record.ended_tasks == "[earlier]\n[later]\n");
+    CHECK(agent.conversation.messages.size() == 2);
+    CHECK(agent.conversation.turns.size() == 1);
+  }
+  SECTION("a turn that has ended") {
+    agent.conversation.messages.push_back(ChatMessage::assistant("2"));
+    make_portable(agent, false, nullptr);
+    CHECK(agent.record.ended_tasks == "[later]\n");
+    CHECK(agent.conversation.messages.size() == 4);
+  }
+}
+
+TEST_CASE("an agent that is exported alone has the stops, pauses and holds that were above it",
+          "[checkpoint][export][stop]") {
+  Program program;
+  const Agent top = program.tree->create({.id = "top"}).value();
+  const Agent middle = top.create_child({.id = "middle"}).value();
+  const Agent leaf = middle.create_child({.id = "leaf"}).value();
+  struct Found {
+    bool stopped, paused, held;
+    bool operator==(const Found&) const = default;
+  };
+  // As another program works with the document.
+  const auto found = [&](const char* id) {
+    Program other;
+    REQUIRE(import_agents(*other.tree, export_agents(middle).value()));
+    other.runtime.run_until_idle();
+    const Agent agent = other.find(id);
+    const bool held = agent.is_queue_held().value();
+    static_cast<void>(agent.send("hello"));
+    other.runtime.run_until_idle();
+    CHECK((Life::texts(agent).empty()) ==
+          (held || agent.state().value() == AgentState::stopped || agent.status().value().paused));
+    return Found{agent.state().value() == AgentState::stopped, agent.status().value().paused, held};
+  };
+  SECTION("nothing") {
+    for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{false, false, false});
+  }
+  SECTION("a hold of the subtree") {
+    static_cast<void>(top.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
+    for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{false, false, true});
+  }
+  SECTION("a hold of the agent above alone") {
+    static_cast<void>(top.interrupt({.queue = QueueAction::hold}));
+    for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{false, false, false});
+  }
+  SECTION("a hold of the agent itself") {
+    static_cast<void>(middle.interrupt({.queue = QueueAction::hold}));
+    CHECK(found("middle") == Found{false, false, true});
+    CHECK(found("leaf") == Found{false, false, false});
+  }
+  SECTION("a stop") {
+    REQUIRE(top.stop().took_effect());
+    for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{true, false, false});
+  }
+  SECTION("a stop of the agent above alone") {
+    REQUIRE(top.stop({.cascade = false}).took_effect());
+    for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{false, false, false});
+  }
+}
+
+TEST_CASE("an agent that is to be deleted after its turn is not exported", "[checkpoint][export][later]") {
+  Program program;
+  testing::ScriptedReply silent;
+  silent.silent = true;
+  program.llm.enqueue(silent);
+  const Agent boss = program.tree->create({.id = "boss"}).value();
+  const Agent busy = boss.create_child({.id = "busy"}).value();
+  REQUIRE(busy.create_child({.id = "below"}));
+  REQUIRE(busy.send("work"));
+  for (int i = 0; i < 6; ++i) program.runtime.poll();
+  CHECK(json::parse(export_agents(boss).value()).at("agents").size() == 3);
+  REQUIRE(busy.terminate({.when = StopWhen::after_turn}).accepted());
+  for (int i = 0; i < 6; ++i) program.runtime.poll();
+  REQUIRE(busy.state().value() == AgentState::waiting_llm);
+  CHECK(json::parse(export_agents(boss).value()).at("agents").size() == 1);
 }
 
 TEST_CASE("an agent of a tool call, and one that is being deleted, are not exported",

@@ -770,16 +770,16 @@ TEST_CASE("a grant of a store without numbers of grants keeps its id", "[persist
   Tools tools;
   { Life(store, tools.options()).create("a", {.code = {.tools = "tools"}}); }
   StoreBatch batch;
-  batch.put({6, 1, 0}, R"({"id":41,"tool":"careful"})");
+  batch.put({6, 1, 0}, R"({"id":4000000000,"tool":"careful"})");
   REQUIRE(store.commit(batch, StoreSync::process));
   Life life(store, tools.options());
   REQUIRE(life.tree->grants().size() == 1);
-  CHECK(life.tree->grants()[0].id == 41);
+  CHECK(life.tree->grants()[0].id == 4'000'000'000);
   life.llm.enqueue(calls({call("c1", "careful")}));
   REQUIRE(life.find("a").send("go"));
   poll(life);
   REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::agent).accepted());
-  CHECK(life.tree->grants().at(1).id > 41);
+  CHECK(life.tree->grants().at(1).id > 4'000'000'000);
 }
 
 TEST_CASE("a question gets its number again only if it asks the same", "[persist][turns][questions]") {
