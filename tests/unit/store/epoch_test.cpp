@@ -78,10 +78,15 @@ TEST_CASE("an epoch that is too large is refused", "[store][epoch]") {
   CHECK(commit(store, RecordKey::max, true, "x") == Errc::none);
 }
 
-TEST_CASE("a batch that is cleared has no epoch", "[store][epoch]") {
+TEST_CASE("a batch that is cleared has no epoch, and uses no reserve", "[store][epoch]") {
   StoreBatch batch;
   batch.set_epoch(4, true);
+  batch.use_reserve(true);
+  batch.put({1, 1, 1}, "x");
   batch.clear();
+  CHECK(batch.empty());
+  CHECK(batch.bytes() == 0);
+  CHECK_FALSE(batch.uses_reserve());
   CHECK(batch.epoch() == 0);
   CHECK_FALSE(batch.begins_epoch());
 }

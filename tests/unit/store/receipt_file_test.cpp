@@ -152,6 +152,7 @@ TEST_CASE("a receipt is bounded whatever its record is", "[receipts][G15]") {
 TEST_CASE("a time of day is written the same way whatever it is", "[receipts]") {
   using detail::store::text_of_time;
   CHECK(text_of_time(WallTime()) == "1970-01-01T00:00:00.000000Z");
+  CHECK(text_of_time(WallTime(std::chrono::seconds(1))) == "1970-01-01T00:00:01.000000Z");
   CHECK(text_of_time(WallTime(std::chrono::microseconds(-1))) == "1970-01-01T00:00:00.000000Z");
   CHECK(text_of_time(WallTime(std::chrono::microseconds(1'709'251'199'999'999))) ==
         "2024-02-29T23:59:59.999999Z");
@@ -224,6 +225,29 @@ TEST_CASE("the first wrong receipt is named with what is wrong", "[receipts]") {
     changed[1].replace(changed[1].find("2023"), 4, "2024");
     CHECK(check_of(changed).problem == "was changed");
     CHECK(check_of(changed).line == 2);
+  }
+  SECTION("any other member that is changed, or written in another way") {
+    const std::string& second = lines[1];
+    const auto member = [&](const std::string& name) {
+      return second.find("\"" + name + "\":") + name.size() + 3;
+    };
+    const auto with = [&](std::size_t at, std::size_t size, const std::string& text) {
+      std::string line = second;
+      changed[1] = line.replace(at, size, text);
+      const ReceiptCheck check = check_of(changed);
+      CAPTURE(changed[1]);
+      CHECK(check.line == 2);
+      CHECK(check.records == 1);
+      return check.problem;
+    };
+    CHECK(with(member("lost"), 1, "1") == "was changed");
+    CHECK(with(member("hash") + 1, 1, second[member("hash") + 1] == '0' ? "1" : "0") == "was changed");
+    CHECK(with(member("body_hash") + 1, 1, second[member("body_hash") + 1] == '0' ? "1" : "0") ==
+          "has a body that was changed");
+    CHECK(with(member("mac") + 1, 6, "sha512") == "has an unknown hash function");
+    for (const std::string number : {"number", "lost"})
+      for (const std::string before : {"0", "+", " "})
+        CHECK(with(member(number), 0, before).starts_with("is not a receipt: a number is expected at byte"));
   }
   SECTION("a removed receipt") {
     changed.erase(changed.begin() + 1);
@@ -321,6 +345,33 @@ TEST_CASE("a body that is erased leaves a chain that verifies", "[receipts][X9]"
   struct stat status {};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("a body is erased wherever it has the id of the agent, and nowhere else", "[receipts][X9]") {
+  const StoreFolder folder;
+  const std::string path = folder.file();
+  const auto file = open_receipts(path);
+  const auto record = [&](auto&& change) {
+    StopRecord one = stop_record("other");
+    change(one);
+    file->record(one);
+  };
+  record([](StopRecord& one) { one.agent_id = "gone"; });
+  record([](StopRecord& one) { one.below = "gone"; });
+  record([](StopRecord& one) { one.caller = "gone"; });
+  record([](StopRecord& one) { one.descendants = {"x", "gone"}; });
+  record([](StopRecord& one) { one.abandoned = {"x", "gone"}; });
+  record([](StopRecord& one) { one.operations[1].agent_id = "gone"; });
+  const std::size_t named = file->last().number;
+  record([](StopRecord& one) { one.agent_id = "gone too"; });
+  record([](StopRecord& one) { one.reason = "gone"; });
+  record([](StopRecord& one) { one.operations[1].tool = one.operations[1].call_id = "gone"; });
+  CHECK(file->erase_agent("gone").value() == named);
+  const json receipts = json::parse(receipts_to_json(path).value());
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    CAPTURE(i);
+    CHECK(receipts[i]["body"].is_null() == (i < named));
+  }
 }
 
 TEST_CASE("a delete erases the earlier receipts of its agents if that is wanted", "[receipts][X9]") {
@@ -437,6 +488,54 @@ TEST_CASE("a file of receipts has at most the bytes that its host allows", "[rec
   CHECK(refused < 10);
   CHECK(std::filesystem::file_size(folder.file()) <= 3000);
   CHECK(verify_receipts(folder.file()).value().intact());
+}
+
+TEST_CASE("a receipt that fits exactly is taken", "[receipts][G15]") {
+  const StoreFolder folder;
+  write_receipts(folder.file("unlimited"), {"a"});
+  const auto bytes = std::filesystem::file_size(folder.file("unlimited"));
+  const auto fits = [&](std::uint64_t most) {
+    const std::string path = folder.file(std::to_string(most));
+    const auto file = open_receipts(path, {.max_bytes = most});
+    try {
+      file->record(stop_record("a"));
+    } catch (const std::runtime_error&) {
+      CHECK(file->last_error().code == Errc::store_full);
+    }
+    CHECK(std::filesystem::file_size(path) == (file->last().number == 1 ? bytes : 0));
+    return file->last().number == 1;
+  };
+  CHECK(fits(bytes));
+  CHECK_FALSE(fits(bytes - 1));
+}
+
+TEST_CASE("a key has 16 to 4096 bytes", "[receipts]") {
+  const StoreFolder folder;
+  const auto code_of = [&](std::size_t size) {
+    const auto file = ReceiptFile::open(folder.file(std::to_string(size)), {.key = std::string(size, 'k')});
+    const auto check = verify_receipts(folder.file(std::to_string(size)), {.key = std::string(size, 'k')});
+    CHECK((file ? Errc::none : file.error().code) == (check ? Errc::none : check.error().code));
+    return file ? Errc::none : file.error().code;
+  };
+  for (const std::size_t size : {0U, 16U, 17U, 4096U}) CHECK(code_of(size) == Errc::none);
+  for (const std::size_t size : {1U, 15U, 4097U}) CHECK(code_of(size) == Errc::invalid_config);
+}
+
+TEST_CASE("a path that is no file of receipts is refused at once", "[receipts][files]") {
+  const StoreFolder folder;
+  const std::string path = folder.file();
+  const bool is_pipe = GENERATE(true, false);
+  if (is_pipe)
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  else
+    std::filesystem::create_directory(path);
+  // A pipe would wait for its other end, and take receipts that nobody keeps.
+  const auto error_of = [](const auto& result) { return result ? Error{} : result.error(); };
+  for (const Error& error : {error_of(ReceiptFile::open(path)), error_of(verify_receipts(path)),
+                             error_of(receipts_to_json(path))}) {
+    CHECK(error.code == Errc::store_unavailable);
+    CHECK(error.message.starts_with(path));
+  }
 }
 
 TEST_CASE("receipts that wait for the disk are the same", "[receipts]") {

@@ -1,4 +1,5 @@
 // The file of a SqliteStore: who may open it, and what is wrong with a file that is none.
+#include "store/sqlite/schema.hpp"
 #include "support/catch.hpp"
 #include "support/store/store_folder.hpp"
 #include "support/store/store_reading.hpp"
@@ -43,6 +44,32 @@ void run_sql(const std::string& path, const std::string& sql) {
   CHECK(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
   sqlite3_close(database);
 }
+
+// SQLite's own VFS, of which the first wait for a lock ends a transaction of another program.
+class WaitingVfs {
+ public:
+  static constexpr const char* name = "agentcore-waiting";
+
+  explicit WaitingVfs(sqlite3* other) : vfs_(*sqlite3_vfs_find(nullptr)) {
+    vfs_.zName = name;
+    vfs_.xSleep = [](sqlite3_vfs*, int microseconds) {
+      if (waits++ == 0) sqlite3_exec(of_other, "ROLLBACK", nullptr, nullptr, nullptr);
+      return microseconds;
+    };
+    waits = 0;
+    of_other = other;
+    REQUIRE(sqlite3_vfs_register(&vfs_, 0) == SQLITE_OK);
+  }
+  ~WaitingVfs() { sqlite3_vfs_unregister(&vfs_); }
+  WaitingVfs(const WaitingVfs&) = delete;
+  WaitingVfs& operator=(const WaitingVfs&) = delete;
+
+  static inline int waits = 0;
+
+ private:
+  static inline sqlite3* of_other = nullptr;
+  sqlite3_vfs vfs_;
+};
 
 bool says(const Error& error, const std::string& text) {
   return error.message.find(text) != std::string::npos;
@@ -134,6 +161,26 @@ TEST_CASE("a commit to a file that another program has locked is refused, and su
   CHECK(records_of(*opened(folder.file(), {.read_only = true})).size() == 2);
 }
 
+TEST_CASE("a commit waits for another program as long as busy_timeout says", "[store][sqlite]") {
+  const StoreFolder folder;
+  put(*opened(folder.file()), {1, 1, 1}, "x").value();
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(folder.file().c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "PRAGMA journal_mode", nullptr, nullptr, nullptr) == SQLITE_OK);
+  {
+    const WaitingVfs vfs(other);
+    const bool waits = GENERATE(false, true);
+    const auto store = opened(
+        folder.file(),
+        {.busy_timeout = waits ? Duration(std::chrono::minutes(1)) : Duration(0), .vfs = WaitingVfs::name});
+    REQUIRE(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK);
+    CHECK(put(*store, {1, 1, 2}, "y").has_value() == waits);
+    CHECK(WaitingVfs::waits == (waits ? 1 : 0));
+    CHECK(records_of(*store).size() == (waits ? 2 : 1));
+  }
+  sqlite3_close(other);
+}
+
 TEST_CASE("a file or a folder that may not be written gives an error that says so", "[store][sqlite]") {
   const StoreFolder folder;
   put(*opened(folder.file()), {1, 1, 1}, "x").value();
@@ -200,12 +247,13 @@ TEST_CASE("a file that is no store is refused and not changed", "[store][sqlite]
   }
   SECTION("a store of a newer version") {
     put(*opened(path), {1, 1, 1}, "x").value();
-    run_sql(path, "PRAGMA user_version = 99");
+    const std::string version = std::to_string(detail::store::newest_version + GENERATE(1, 97));
+    run_sql(path, "PRAGMA user_version = " + version);
     const std::string before = bytes();
     for (const bool read_only : {false, true}) {
       const Error error = refusal(path, {.read_only = read_only});
       CHECK(error.code == Errc::store_newer);
-      CHECK(says(error, "99"));
+      CHECK(says(error, "(" + version + ";"));
     }
     CHECK(bytes() == before);
   }
@@ -304,5 +352,15 @@ TEST_CASE("options of a store that are out of range are refused by name", "[stor
   CHECK(refused({.busy_timeout = std::chrono::seconds(-1)}, "busy_timeout"));
   CHECK(refused({.busy_timeout = std::chrono::hours(2)}, "busy_timeout"));
   CHECK(refused({.vfs = "no such VFS"}, "vfs"));
+  // What is just in range is not refused: the next option is.
+  constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30;
+  CHECK(refused({.reserve_bytes = gibibyte + 1}, "reserve_bytes"));
+  CHECK(refused({.max_bytes = 65'535}, "max_bytes"));
+  CHECK(refused({.busy_timeout = std::chrono::hours(1) + Duration(1)}, "busy_timeout"));
+  CHECK(refused({.max_bytes = 65'536,
+                 .reserve_bytes = gibibyte,
+                 .busy_timeout = std::chrono::hours(1),
+                 .vfs = "no such VFS"},
+                "vfs"));
   CHECK_FALSE(std::filesystem::exists(folder.file()));
 }
