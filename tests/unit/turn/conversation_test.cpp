@@ -56,7 +56,7 @@ struct Walk {
         result = conversation.act(text(), {{.id = {}, .name = "tool"}}, ++turn);
         return;
       case 2:
-        if (result) conversation.set_result(*result, text());
+        if (result) conversation.set_result(*result, text(), {ToolOutcome::completed, below(2) == 0});
         return;
       case 3:
         conversation.cut_off(text());
