@@ -207,12 +207,13 @@ struct Usage {
 /// An answer that its provider paused (Anthropic's "pause_turn") has no finish reason: the call fails with
 /// Errc::api_error.
 enum class FinishReason : unsigned char {
-  unknown,         ///< The provider sent no reason, or an unknown one.
+  unknown,         ///< The provider sent no reason.
   complete,        ///< The answer is complete.
   length,          ///< The answer reached a token limit.
   content_filter,  ///< The provider's content filter ended the answer.
   tool_calls,      ///< The model requests tool calls.
-  refusal          ///< The model refuses to answer. The text of the refusal is the text of the answer.
+  refusal,         ///< The model refuses to answer. The text of the refusal is the text of the answer.
+  other            ///< The provider sent a reason that this library does not know.
 };
 /// Returns the name of the enumerator, spelled as above.
 AGENTCORE_API std::string_view to_string(FinishReason reason) noexcept;

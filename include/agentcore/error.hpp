@@ -94,6 +94,8 @@ enum class Errc : unsigned char {
   tool_round_limit,  ///< AgentSpec::max_tool_rounds answers in a row had tool calls, and so had the next
   invalid_answer,    ///< the text of the answer does not match AgentSpec::response_format; or a summary was
                      ///< cut off, blank, filtered or refused (CompactionChanged)
+  answer_cut_off,    ///< the answer has tool calls, but did not end as an answer with calls does: a token
+                     ///< limit, a content filter or a refusal ended it; none of the calls was started
   budget_exceeded,   ///< a Budget is used up
 
   // Questions to people.

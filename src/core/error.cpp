@@ -68,6 +68,7 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::callback_failed, "callback_failed"},
      {Errc::tool_round_limit, "tool_round_limit"},
      {Errc::invalid_answer, "invalid_answer"},
+     {Errc::answer_cut_off, "answer_cut_off"},
      {Errc::budget_exceeded, "budget_exceeded"},
      {Errc::question_not_found, "question_not_found"},
      {Errc::question_closed, "question_closed"},

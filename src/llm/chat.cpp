@@ -26,7 +26,8 @@ constexpr detail::core::EnumNames finish_reason_names{
                                                          {FinishReason::length, "length"},
                                                          {FinishReason::content_filter, "content_filter"},
                                                          {FinishReason::tool_calls, "tool_calls"},
-                                                         {FinishReason::refusal, "refusal"}})};
+                                                         {FinishReason::refusal, "refusal"},
+                                                         {FinishReason::other, "other"}})};
 static_assert(finish_reason_names.is_in_order());
 
 }  // namespace

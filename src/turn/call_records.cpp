@@ -109,9 +109,17 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
 }
 
 void CallRecords::refuse(Turn turn, PendingCall& call, std::string reason) {
+  write_refusal(turn, call, std::move(reason));
+  emit_refusal(turn, call);
+}
+
+void CallRecords::write_refusal(Turn turn, PendingCall& call, std::string reason) {
   if (call.begun_before)
     reason += "; it may have begun before the program was restarted, and its effect is unknown";
   set_result(turn, call, outcome_of(call, Result::none), ToolResult::failed(std::move(reason)));
+}
+
+void CallRecords::emit_refusal(Turn turn, const PendingCall& call) {
   const ToolCallRecord& record = step_of(turn, call);
   environment_.hub.emit(turn.node(), [&](Agent agent) {
     return ToolRefused{std::move(agent), turn.number(),  record.call_id, record.window_id,

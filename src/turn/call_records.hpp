@@ -42,6 +42,9 @@ class CallRecords {
   // The tool of the call does not start: the model receives the reason. Emits ToolRefused. Of a call that may
   // have begun before a restart the model reads that, too.
   void refuse(Turn turn, PendingCall& call, std::string reason);
+  // The two parts of refuse().
+  void write_refusal(Turn turn, PendingCall& call, std::string reason);
+  void emit_refusal(Turn turn, const PendingCall& call);
 
   // The step of the turn's result that belongs to the call.
   static ToolCallRecord& step_of(Turn turn, const PendingCall& call) {

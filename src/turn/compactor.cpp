@@ -41,6 +41,8 @@ std::optional<ChatError> problem_of(const ActiveTurn& active, std::size_t tokens
       return ChatError{Errc::invalid_answer, "a content filter ended the summary"};
     case FinishReason::refusal:
       return ChatError{Errc::invalid_answer, "the model refused to summarise"};
+    case FinishReason::other:
+      return ChatError{Errc::invalid_answer, "the summary ended for a reason that is not known"};
     case FinishReason::tool_calls:
       return ChatError{Errc::invalid_answer, "the model called tools and did not summarise"};
     default:

@@ -30,6 +30,23 @@ void ToolCalls::list(Turn turn, std::vector<tools::AskedCall> calls, std::string
   records_.list(turn, std::move(calls), std::move(words));
 }
 
+// All results are written before an observer is called: were the turn to end in one, also by a kill after a
+// flush(), no call would be left that could begin.
+Next ToolCalls::refuse_all(Turn turn, const std::string& why) {
+  std::vector<PendingCall>& calls = turn.active().calls;
+  std::vector<std::size_t> refused;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (!environment_.claims.claim(CallRecords::key_of(turn, calls[i]))) continue;  // a verb has ended it
+    records_.write_refusal(turn, calls[i], why);
+    refused.push_back(i);
+  }
+  for (const std::size_t i : refused) {
+    records_.emit_refusal(turn, turn.active().calls[i]);
+    if (!turn.is_admitted()) return Next::ended;
+  }
+  return Next::proceed;
+}
+
 Next ToolCalls::run_all(Turn turn) {
   const std::size_t at_once = std::max<std::size_t>(turn.spec().parallel_tools, 1);
   for (;;) {

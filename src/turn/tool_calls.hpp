@@ -39,6 +39,8 @@ class ToolCalls {
 
   // Writes an answer with calls into the history.
   void list(Turn turn, std::vector<tools::AskedCall> calls, std::string words);
+  // Ends all calls of that answer before they begin: the model receives the reason. `proceed`: as run_all().
+  Next refuse_all(Turn turn, const std::string& why);
   // Starts as many calls as may run in parallel. `proceed`: all of them have their results; if one of these
   // ends the turn, ActiveTurn::ends is set.
   Next run_all(Turn turn);

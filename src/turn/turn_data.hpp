@@ -134,6 +134,7 @@ struct ActiveTurn {
   bool tool_ends_turn = false;             // the result of a tool is the answer of the turn
   std::uint32_t repairs = 0;               // how often the model was asked again because of its answer
   std::uint32_t unreadable = 0;            // of these: because its calls could not be read
+  bool was_cut_off = false;                // an answer with calls was, and the model was told
   std::uint32_t model_calls = 0;           // sent so far
   std::uint32_t attempt = 1;               // StoredTurn::attempt
   std::uint32_t tool_turns = 0;

@@ -29,12 +29,18 @@ std::uint32_t answers_with_calls(const ActiveTurn& active) noexcept {
   return active.tool_turns + active.unreadable;
 }
 
-// How an answer ended that is no valid JSON; "" if it ended as usual.
+// How an answer ended; "" if it ended as usual.
 std::string_view words_of_end(FinishReason reason) noexcept {
-  return reason == FinishReason::length           ? "; it was cut off at a token limit"
-         : reason == FinishReason::content_filter ? "; a content filter ended it"
-         : reason == FinishReason::refusal        ? "; it is a refusal of the model"
+  return reason == FinishReason::length           ? "it was cut off at a token limit"
+         : reason == FinishReason::content_filter ? "a content filter ended it"
+         : reason == FinishReason::refusal        ? "it is a refusal of the model"
+         : reason == FinishReason::other          ? "the provider ended it for a reason that is not known"
                                                   : "";
+}
+
+// True if the model would only repeat such an answer.
+bool ends_for_good(FinishReason reason) noexcept {
+  return reason == FinishReason::refusal || reason == FinishReason::content_filter;
 }
 
 // Why the calls of an answer are not run; nothing if they are.
@@ -221,8 +227,38 @@ Next TurnRunner::take_answer(Turn turn) {
   if (answer.calls.empty()) return take_words(turn, std::move(text));
   if (auto refusal = refusal_of(turn, answer, environment_.limits.max_answer_bytes))
     return ends_.fail(turn, std::move(*refusal));
+  if (!words_of_end(active.answer.finish_reason).empty()) return take_cut_calls(turn, std::move(answer));
   tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
   active.delivered = {};
+  active.phase = Phase::acting;
+  return check_budget(turn);
+}
+
+// An answer with calls that did not end normally: what the model wanted is not known, and none of its calls
+// begins. At a token limit the model is asked once more, and reads why in the results of the calls.
+Next TurnRunner::take_cut_calls(Turn turn, tools::ReadAnswer answer) {
+  ActiveTurn& active = turn.active();
+  const FinishReason end = active.answer.finish_reason;
+  const std::string how(words_of_end(end));
+  tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
+  active.delivered = {};
+  const bool is_first = !std::exchange(active.was_cut_off, true);
+  if (const Next next = tool_calls_.refuse_all(
+          turn, "not started: the answer with this call did not end normally: " + how +
+                    ". None of its calls was started; write less, or make fewer calls in one answer");
+      next != Next::proceed)
+    return next;
+  mailbox::SteerBox& steers = environment_.messages.steers;
+  if (end != FinishReason::length || !is_first ||
+      steers.reasks(turn.node().id()) >= environment_.limits.max_reasks)
+    return ends_.fail(turn,
+                      {Errc::answer_cut_off, "the answer has tool calls, but did not end normally: " + how +
+                                                 "; none of the calls was started"},
+                      end);
+  steers.count_reask(turn.node().id());
+  environment_.log(LogLevel::debug, "the model is asked again",
+                   {{"agent", environment_.name_of(turn.node())}, {"cause", "answer_cut_off"}, {"why", how}});
+  if (!turn.is_admitted()) return Next::ended;
   active.phase = Phase::acting;
   return check_budget(turn);
 }
@@ -252,7 +288,8 @@ Next TurnRunner::take_words(Turn turn, std::string text) {
   const AgentSpec& spec = turn.spec();
   if (active.simulated) return ends_.complete(turn);
   const std::string unreadable = active.result->parse_error;
-  if (!unreadable.empty() && may_repair(turn) && answers_with_calls(active) < spec.max_tool_rounds) {
+  if (!unreadable.empty() && !ends_for_good(active.answer.finish_reason) && may_repair(turn) &&
+      answers_with_calls(active) < spec.max_tool_rounds) {
     ++active.unreadable;
     return repair(turn, ReaskCause::unreadable_calls,
                   {std::move(text), tools::tool_text_correction(unreadable)}, unreadable);
@@ -265,10 +302,8 @@ Next TurnRunner::take_words(Turn turn, std::string text) {
 
 Next TurnRunner::take_invalid(Turn turn, std::string text, std::string problem) {
   const FinishReason end = turn.active().answer.finish_reason;
-  problem += words_of_end(end);
-  // To ask again would only repeat these.
-  const bool is_final = end == FinishReason::refusal || end == FinishReason::content_filter;
-  if (!is_final && may_repair(turn)) {
+  if (const std::string_view words = words_of_end(end); !words.empty()) (problem += "; ") += words;
+  if (!ends_for_good(end) && may_repair(turn)) {
     std::string correction = turn.data().answer_check->correction(problem);
     return repair(turn, ReaskCause::invalid_answer, {std::move(text), std::move(correction)},
                   std::move(problem));

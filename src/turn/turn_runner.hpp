@@ -85,6 +85,7 @@ class TurnRunner {
   Next take_answer(Turn turn);
   bool leave_call(Turn turn);
   tools::ReadAnswer read_answer(Turn turn, const std::string& text) const;
+  Next take_cut_calls(Turn turn, tools::ReadAnswer answer);
   Next take_words(Turn turn, std::string text);
   Next take_invalid(Turn turn, std::string text, std::string problem);
   bool may_repair(Turn turn) const noexcept;

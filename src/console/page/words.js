@@ -159,6 +159,7 @@ export const words = {
     idle: ['idle', '空闲'],
     interrupted: ['interrupted', '已中断'],
     invalid_answer: ['invalid answer', '回答无效'],
+    answer_cut_off: ['answer cut off', '回答被截断'],
     lease: ['lease', '租约'],
     model_call: ['model call', '模型调用'],
     none: ['none', '无'],

@@ -1,6 +1,8 @@
 // Anthropic Messages: how an answer is read.
 #include "llm/dialects/anthropic_messages_reader.hpp"
 
+#include "llm/dialects/finish_word.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -11,14 +13,6 @@ namespace agentcore::detail::llm {
 namespace {
 
 namespace json = simdjson::ondemand;
-
-FinishReason stop_reason_of(std::string_view word) noexcept {
-  if (word == "end_turn" || word == "stop_sequence") return FinishReason::complete;
-  if (word == "max_tokens" || word == "model_context_window_exceeded") return FinishReason::length;
-  if (word == "tool_use") return FinishReason::tool_calls;
-  if (word == "refusal") return FinishReason::refusal;
-  return FinishReason::unknown;
-}
 
 bool is_object(json::value& value) noexcept {
   json::json_type type;
@@ -321,7 +315,12 @@ void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& 
     object.error = ApiError{std::string(paused_by_provider), true};
     return;
   }
-  object.finish_reason = stop_reason_of(*reason);
+  AnswerEnd end = answer_end_of(*reason);
+  if (end.error) {
+    object.error = std::move(end.error);
+    return;
+  }
+  object.finish_reason = end.reason;
   object.refused = object.finish_reason == FinishReason::refusal;
 }
 

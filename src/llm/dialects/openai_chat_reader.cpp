@@ -1,6 +1,8 @@
 // OpenAI chat completions: how an answer is read.
 #include "llm/dialects/openai_chat_reader.hpp"
 
+#include "llm/dialects/finish_word.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -9,44 +11,6 @@ namespace agentcore::detail::llm {
 namespace {
 
 namespace json = simdjson::ondemand;
-
-struct FinishWord {
-  std::string_view word;
-  FinishReason reason;
-};
-
-// Finish reasons of servers, in lower case: proxies before Google's models send upper case.
-constexpr FinishWord finish_words[] = {{"stop", FinishReason::complete},
-                                       {"end_turn", FinishReason::complete},
-                                       {"stop_sequence", FinishReason::complete},
-                                       {"eos", FinishReason::complete},
-                                       {"length", FinishReason::length},
-                                       {"max_tokens", FinishReason::length},
-                                       {"model_length", FinishReason::length},
-                                       {"content_filter", FinishReason::content_filter},
-                                       {"safety", FinishReason::content_filter},
-                                       {"recitation", FinishReason::content_filter},
-                                       {"prohibited_content", FinishReason::content_filter},
-                                       {"tool_calls", FinishReason::tool_calls},
-                                       {"function_call", FinishReason::tool_calls},
-                                       {"tool_use", FinishReason::tool_calls},
-                                       {"refusal", FinishReason::refusal}};
-
-bool same_letters(std::string_view word, std::string_view small) noexcept {
-  return std::ranges::equal(word, small,
-                            [](char c, char s) { return c == s || (c >= 'A' && c <= 'Z' && c + 32 == s); });
-}
-
-FinishReason finish_reason_of(std::string_view word) noexcept {
-  for (const FinishWord& known : finish_words)
-    if (same_letters(word, known.word)) return known.reason;
-  return FinishReason::unknown;
-}
-
-// True for an answer that the provider gave up: OpenRouter and Mistral send "error", DeepSeek the other.
-bool is_failure(std::string_view word) noexcept {
-  return word == "error" || word == "insufficient_system_resource";
-}
 
 // True for the choice of index 0, and for one whose index is missing or no number. Mostly "index" is the
 // first member, so that the search is short.
@@ -66,7 +30,7 @@ void OpenAiChatReader::begin() {
   kept_reasoning_.clear();
   details_.clear();
   refusal_.clear();
-  failure_.clear();
+  failure_.reset();
 }
 
 bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObject& object) {
@@ -88,8 +52,7 @@ bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObje
 void OpenAiChatReader::finish(AnswerObject& object) {
   object.reasoning_pieces = kept_reasoning_;
   object.other_items = other_items_;
-  if (!failure_.empty() && !object.error)
-    object.error = ApiError{"The provider gave the answer up (finish_reason \"" + failure_ + "\")", true};
+  if (failure_ && !object.error) object.error = std::move(failure_);
   if (refusal_.empty()) return;
   content_.assign(object.content);
   content_ += refusal_;
@@ -123,8 +86,9 @@ void OpenAiChatReader::read_choice(json::object choice, AnswerObject& object) {
     } else if (key.unsafe_is_equal("finish_reason")) {
       const auto reason = word(field.value());
       if (!reason || reason->empty()) continue;
-      object.finish_reason = finish_reason_of(*reason);
-      if (is_failure(*reason)) failure_ = *reason;
+      AnswerEnd end = answer_end_of(*reason);
+      object.finish_reason = end.reason;
+      failure_ = std::move(end.error);
     } else if (key.unsafe_is_equal("error")) {
       read_error(field.value(), object);  // OpenRouter, in the middle of a stream
     }

@@ -39,7 +39,7 @@ class OpenAiChatReader final : public JsonAnswerReader {
   std::string reasoning_;       // if simdjson refuses it
   std::string reasoning_text_;  // in the parts of a content
   std::string refusal_;
-  std::string failure_;  // the finish reason of an answer that failed
+  std::optional<ApiError> failure_;  // of an answer that ended with a failure
   std::string model_;
   std::vector<ToolCallPiece> tool_calls_;
   std::vector<ReasoningPiece> kept_reasoning_;  // to be sent back to the provider

@@ -1,5 +1,6 @@
 #include "llm/dialects/openai_responses_reader.hpp"
 
+#include "llm/dialects/finish_word.hpp"
 #include "llm/dialects/json_text.hpp"
 
 #include <algorithm>
@@ -356,9 +357,9 @@ void OpenAiResponsesReader::finish_response(std::string_view status, AnswerObjec
     object.finish_reason = FinishReason::complete;
     object.error.reset();
   } else if (status == "incomplete") {
-    const bool filtered = reason_ == "content_filter";
-    object.finish_reason = filtered ? FinishReason::content_filter : FinishReason::length;
-    object.error.reset();
+    AnswerEnd end = answer_end_of(reason_);
+    object.finish_reason = reason_.empty() ? FinishReason::length : end.reason;
+    object.error = std::move(end.error);
   } else if (status == "failed" && !object.error) {
     object.error = ApiError{"the response failed, and nothing says why"};
   } else if (status == "cancelled") {

@@ -147,6 +147,8 @@ std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int statu
   if (fault != ToolCallFault::none)
     return context_.errors.tool_calls(status, fault, context_.max_response_bytes);
   if (has_only_other_items(outcome)) return context_.errors.no_usable_item(status, other_items_);
+  const bool is_empty = !has_text_ && !refused_ && outcome.tool_calls.empty();
+  if (is_empty && outcome.finish_reason == FinishReason::other) return context_.errors.empty_answer(status);
   const bool all = !outcome.tool_calls.empty() || context_.format.keeps_reasoning_without_calls();
   if (reasoning_) outcome.reasoning = reasoning_->finish(context_.format, context_.server, all);
   FinishReason& reason = outcome.finish_reason;

@@ -138,6 +138,13 @@ ChatError CallErrors::no_answer(int status, std::string_view body) const {
               status, false, from("check HttpLlmOptions::dialect"));
 }
 
+ChatError CallErrors::empty_answer(int status) const {
+  return make(Errc::invalid_response,
+              "The answer is empty, and ended for a reason that this client does not know: send the message "
+              "again",
+              status, true, from());
+}
+
 ChatError CallErrors::bad_chunk(int status, std::string_view chunk) const {
   return make(Errc::invalid_response,
               "A chunk of the stream is not a JSON object: " + excerpt(chunk, excerpt_characters), status,

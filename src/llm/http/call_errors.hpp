@@ -36,6 +36,8 @@ class CallErrors {
   // A whole answer that is not JSON (O5), or lacks a required part (O6).
   ChatError not_json(int status, std::string_view body) const;
   ChatError no_answer(int status, std::string_view body) const;
+  // An answer without text and calls, which ended for a reason that this client does not know.
+  ChatError empty_answer(int status) const;
   // A whole answer that has only items of these types.
   ChatError no_usable_item(int status, std::string_view types) const;
   // A stream: a chunk that is not JSON, a second message, a line that is too long, no end of the answer.

@@ -78,6 +78,9 @@ void add_unreadable(ErrorRows& rows) {
   add("JSON without an answer", errors().no_answer(200, "{}"),
       "The API returned an empty response (no answer in it). Raw response: {}" +
           from("; check HttpLlmOptions::dialect"));
+  add("an empty answer with an unknown end", errors().empty_answer(200),
+      "The answer is empty, and ended for a reason that this client does not know: send the message again" +
+          from());
   add("an unknown item", errors().no_usable_item(200, "web_search_call"),
       "The answer has no text and no call of a tool of the agent, but only: web_search_call. This client "
       "ignores such items; remove the tools that produce them from HttpLlmOptions::extra_body" +

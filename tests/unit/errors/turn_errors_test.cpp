@@ -31,6 +31,16 @@ Error error_of_handler() {
   return t.error;
 }
 
+Error error_of_filtered_calls() {
+  ToolTurn t;
+  t.ask(t.agent());
+  ChatOutcome filtered = ChatOutcome::completed(FinishReason::content_filter);
+  filtered.tool_calls = {add_call("c1", 1, 2)};
+  FakeClient::finish(*t.llm->find("a"), std::move(filtered));
+  t.settle();
+  return t.error;
+}
+
 void add_ends(ErrorRows& rows) {
   ToolTurn t;
   const Agent agent = t.agent();
@@ -221,6 +231,10 @@ ErrorRows test::turn_errors() {
   rows.push_back({"a tool round too many", error_of_many_rounds(), Errc::tool_round_limit,
                   "executed 1 consecutive tool_call turns without a non-tool response; to allow more, raise "
                   "AgentSpec::max_tool_rounds"});
+  rows.push_back(
+      {"calls of a filtered answer", error_of_filtered_calls(), Errc::answer_cut_off,
+       "the answer has tool calls, but did not end normally: a content filter ended it; none of the "
+       "calls was started"});
   add_invalid_answers(rows);
   add_deadlines(rows);
   add_budgets(rows);

@@ -114,10 +114,9 @@ TEST_CASE("Anthropic's stop reasons are translated", "[llm][anthropic]") {
   CHECK(reason("\"end_turn\"") == FinishReason::complete);
   CHECK(reason("\"stop_sequence\"") == FinishReason::complete);
   CHECK(reason("\"max_tokens\"") == FinishReason::length);
-  CHECK(reason("\"model_context_window_exceeded\"") == FinishReason::length);
   CHECK(reason("\"tool_use\"") == FinishReason::tool_calls);
   CHECK(reason("\"refusal\"") == FinishReason::refusal);
-  CHECK(reason("\"something new\"") == FinishReason::unknown);
+  CHECK(reason("\"something new\"") == FinishReason::other);
   CHECK_FALSE(reason("null"));
   CHECK_FALSE(reason("\"\""));
   CHECK(chunk(R"({"delta":{"stop_reason":"refusal"}})").object.refused);

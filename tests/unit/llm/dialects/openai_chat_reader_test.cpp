@@ -135,7 +135,7 @@ TEST_CASE("finish reasons are translated", "[llm]") {
   CHECK(reason("\"content_filter\"") == FinishReason::content_filter);
   CHECK(reason("\"tool_calls\"") == FinishReason::tool_calls);
   CHECK(reason("\"function_call\"") == FinishReason::tool_calls);
-  CHECK(reason("\"something new\"") == FinishReason::unknown);
+  CHECK(reason("\"something new\"") == FinishReason::other);
   CHECK_FALSE(reason("null"));
   CHECK_FALSE(reason("\"\""));
   CHECK_FALSE(reason("5"));

@@ -125,7 +125,7 @@ TEST_CASE("servers: OpenRouter", "[llm][openai][servers]") {
   check(Refused{
       .server = "a failure without an error",
       .body = events({delta(R"("content":"H")"), delta(R"("content":"")", "\"error\""), "data: [DONE]"}),
-      .message = "The provider gave the answer up (finish_reason \"error\")",
+      .message = "The provider gave the answer up (it ended with \"error\")",
       .retryable = true,
       .text = "H"});
 }
@@ -345,7 +345,7 @@ TEST_CASE("servers: DeepSeek", "[llm][openai][servers]") {
   check(Refused{.server = "no resources left",
                 .body = events({delta(R"("content":"H")"),
                                 delta(R"("content":"")", "\"insufficient_system_resource\"")}),
-                .message = "The provider gave the answer up (finish_reason \"insufficient_system_resource\")",
+                .message = "The provider gave the answer up (it ended with \"insufficient_system_resource\")",
                 .retryable = true,
                 .text = "H"});
 }

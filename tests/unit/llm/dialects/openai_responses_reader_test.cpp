@@ -120,7 +120,7 @@ TEST_CASE("a truncated answer has its reason", "[llm][responses]") {
         .finish_reason;
   };
   CHECK(reason(R"({"reason":"content_filter"})") == FinishReason::content_filter);
-  CHECK(reason(R"({"reason":"something new"})") == FinishReason::length);
+  CHECK(reason(R"({"reason":"max_output_tokens"})") == FinishReason::length);
   CHECK(reason("null") == FinishReason::length);
 }
 
