@@ -293,8 +293,7 @@ void ScriptedClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   if (impl->engine->refuses_thread("ScriptedClient::chat"))
     return sink.finish(
         ChatOutcome::failed(ChatError::from(detail::loop::wrong_thread("ScriptedClient::chat"))));
-  if (stop.stop_requested() || impl->closing || impl->engine->closed())
-    return sink.finish(cancelled());
+  if (stop.stop_requested() || impl->closing || impl->engine->closed()) return sink.finish(cancelled());
   const auto call = std::make_shared<Impl::Call>(*impl, impl->started + 1, std::move(sink));
   auto registration = impl->active->add({request.agent_id, request.tree}, call);
   if (!registration)
