@@ -54,6 +54,7 @@ struct Line {
 // How many tokens each line may have, so that all together have `room`: short ones leave theirs to long ones.
 std::size_t share_of(const std::vector<Line>& lines, std::size_t room) {
   std::vector<std::size_t> sizes;
+  sizes.reserve(lines.size());
   for (const Line& line : lines) sizes.push_back(line.tokens);
   std::sort(sizes.begin(), sizes.end());
   std::size_t left = sizes.size();

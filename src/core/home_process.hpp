@@ -31,8 +31,8 @@ class HomeProcess {
 template <typename T>
 void keep_for_ever(std::shared_ptr<T> held) noexcept {
   union Kept {
-    Kept() noexcept {}
-    ~Kept() {}
+    Kept() noexcept {}  // NOLINT(modernize-use-equals-default): it would be deleted
+    ~Kept() {}          // NOLINT(modernize-use-equals-default): the same
     std::shared_ptr<T> pointer;
   };
   Kept kept;

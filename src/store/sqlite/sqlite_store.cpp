@@ -293,8 +293,8 @@ bool SqliteStore::Impl::empty_log() noexcept {
   return done && was_held == reserve.is_held();
 }
 
-// A batch that uses the reserve gets it when there is no other space. At last the log is emptied: after a crash
-// SQLite would go on behind what it finds there.
+// A batch that uses the reserve gets it when there is no other space. At last the log is emptied: after a
+// crash SQLite would go on behind what it finds there.
 Result<void> SqliteStore::Impl::commit_changes(const StoreBatch& batch, const Changes& changes) {
   if (!set_limit(batch.uses_reserve())) return failure();
   const auto is_full = [](const Result<void>& done) {
