@@ -1,5 +1,6 @@
 #include "tools/agent_call.hpp"
 
+#include "core/text_hash.hpp"
 #include "tools/agent_result.hpp"
 #include "tools/call_scope.hpp"
 
@@ -40,27 +41,28 @@ Result<Agent> create(const ToolContext& context, const AgentSpec& spec) {
   return Error{created.error().code, "the agent could not be created: " + created.error().message};
 }
 
-// The name of a child that agent tools of the agent work with. It stays when the child is deleted, so that
-// no call creates the child again.
+// A child that agent tools of the agent work with. A hash of its name stays when it is deleted, so that no
+// call creates it again; the name itself is gone with it (G13).
 class ChildName {
  public:
   // Throws std::bad_alloc.
-  ChildName(const ToolContext& context, const std::string& name) : context_(context), name_(name) {
+  ChildName(const ToolContext& context, const std::string& name)
+      : context_(context), key_(core::hashed_name("", name)) {
     std::vector<std::string>* const all = children_of(context);
     if (all == nullptr) return;
-    is_known_ = std::find(all->begin(), all->end(), name) != all->end();
-    if (!is_known_) all->push_back(name);
+    is_known_ = std::find(all->begin(), all->end(), key_) != all->end();
+    if (!is_known_) all->push_back(key_);
   }
   bool is_known() const noexcept { return is_known_; }
   // There is no such child.
   void forget() const {
     if (std::vector<std::string>* const all = children_of(context_); all != nullptr && !is_known_)
-      std::erase(*all, name_);
+      std::erase(*all, key_);
   }
 
  private:
   const ToolContext& context_;
-  const std::string& name_;
+  const std::string key_;
   bool is_known_ = false;
 };
 

@@ -162,7 +162,7 @@ struct TurnData final : core::AgentData {
   core::NodeId origin = 0;           // of which the agent is a fork; 0: it is none (see tree::ForkOrigins)
   std::string ended_tasks;           // lines for the next turn's question: the tasks that have ended since
   SentContext sent;
-  std::vector<std::string> tool_children;           // the names of children that its agent tools had
+  std::vector<std::string> tool_children;           // hashes of the names of children of agent tools
   std::uint64_t summary_tokens = 0;                 // used by all summaries of the agent
   std::unique_ptr<Accounts> accounts;               // null: no budget was ever granted
   std::shared_ptr<const AnswerCheck> answer_check;  // null: answers are not checked
