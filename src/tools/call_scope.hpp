@@ -30,8 +30,8 @@ class CallOwner {
   // deletes.
   virtual SendResult delegate(const CallScope& call, const Agent& to, bool of_call, Message message,
                               SendOptions options) = 0;
-  // The names of the named children that agent tools of the call's agent have worked with, also of those that
-  // were deleted since. Null: the agent is gone.
+  // Hashes of the names of the children that agent tools of the call's agent have worked with, also of those
+  // that were deleted since. Null: the agent is gone.
   virtual std::vector<std::string>* tool_children(const CallScope& call) = 0;
   // The call was handed over, and begins later: its time-out does not run before. Runs in Tool::start.
   virtual void on_handed_over(const CallScope&) {}
