@@ -6,6 +6,7 @@
 #include <agentcore/export.hpp>
 #include <agentcore/pause_token.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -375,6 +376,31 @@ struct ChatError {
   operator Error() const { return {code, message}; }  // NOLINT: implicit by design
 };
 
+/// One part of an answer: a text, a reasoning block or a tool call. See ChatOutcome::order.
+struct AnswerPart {
+  /// The kind of a part.
+  enum class Kind : unsigned char {
+    text,       ///< A text: `bytes` bytes of the delivered text, from `offset` on.
+    reasoning,  ///< The next element of ChatOutcome::reasoning.
+    tool_call   ///< The next element of ChatOutcome::tool_calls.
+  };
+
+  Kind kind = Kind::text;  ///< The kind of the part.
+  /// Of a text: where it begins in the text that was delivered (all deltas together), in bytes. What was
+  /// delivered between two texts separates them, and belongs to no part.
+  std::size_t offset = 0;
+  std::size_t bytes = 0;  ///< Of a text: its length, in bytes.
+  bool refusal = false;   ///< Of a text: true if the model refuses to answer, and the text says so.
+  /// The provider's id of the item, for dialects that have one (Dialect::openai_responses: "msg_...",
+  /// "fc_...", "rs_..."). Empty: none, or longer than 1,024 bytes.
+  std::string id = {};
+  /// Of a text: its `phase` in Dialect::openai_responses, "commentary" or "final_answer". Empty: none.
+  std::string phase = {};
+
+  /// True if all fields are equal.
+  bool operator==(const AnswerPart&) const = default;
+};
+
 /// How a model call ended. The text of the answer is not part of it: it was delivered as deltas.
 struct ChatOutcome {
   /// How the call ended.
@@ -390,6 +416,10 @@ struct ChatOutcome {
   ChatError error = {};  ///< If failed: the error. If cancelled: its code is Errc::cancelled.
   std::vector<ToolCall> tool_calls = {};       ///< Of a completed answer: whole calls, in order.
   std::vector<ReasoningBlock> reasoning = {};  ///< Of a completed answer: the blocks for the history.
+  /// Of a completed answer: its parts, in the order in which the model wrote them. It has a part for each
+  /// element of `reasoning` and of `tool_calls`, in the order of these lists. Empty: the blocks of
+  /// `reasoning` come first, then the text as one part, then `tool_calls`.
+  std::vector<AnswerPart> order = {};
   std::string model = {};  ///< The model that answered, as named by the provider. Empty: unknown.
   /// The cost of the call, by the price table of the client or as reported by the provider. Empty: unknown.
   std::optional<double> cost = {};

@@ -26,6 +26,13 @@ inline constexpr std::size_t max_bytes = 1 << 12;  // of tool calls or reasoning
 inline void check(const detail::llm::AnswerObject& object) {
   expect(detail::core::is_utf8(object.content) && detail::core::is_utf8(object.reasoning) &&
          detail::core::is_utf8(object.model));
+  std::size_t end = 0;
+  for (const detail::llm::TextPiece& text : object.texts) {
+    expect(text.bytes == 0 || (text.offset >= end && text.offset + text.bytes <= object.content.size()));
+    if (text.bytes != 0) end = text.offset + text.bytes;
+    expect(detail::core::is_utf8(text.phase) && detail::core::is_utf8(text.item.id));
+  }
+  expect(object.texts.empty() || end == 0 || end == object.content.size());
   expect(!object.error || detail::core::is_utf8(object.error->message));
   expect(object.tool_calls.size() <= detail::llm::max_tool_calls);
   for (const detail::llm::ToolCallPiece& piece : object.tool_calls)
@@ -68,10 +75,12 @@ class Answer {
   }
 
   void finish(const detail::llm::WireFormat& format) {
-    for (const ReasoningBlock& block : thoughts_.finish(format, "server", true))
+    std::vector<detail::llm::ItemPlace> blocks, places;
+    for (const ReasoningBlock& block : thoughts_.finish(format, "server", true, blocks))
       expect(!block.data.empty() && detail::core::is_utf8(block.data) && block.server == "server");
     std::vector<ToolCall> calls;
-    if (calls_.finish(calls) != detail::llm::ToolCallFault::none) return;
+    if (calls_.finish(calls, places) != detail::llm::ToolCallFault::none) return;
+    expect(places.size() == calls.size());
     expect(calls.size() <= detail::llm::max_tool_calls);
     std::size_t bytes = 0;
     for (const ToolCall& call : calls) {

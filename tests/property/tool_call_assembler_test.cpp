@@ -60,7 +60,9 @@ Calls assembled(const Pieces& pieces) {
   ToolCallAssembler assembler(1 << 20);
   Calls calls;
   for (const ToolCallPiece& piece : pieces) RC_ASSERT(assembler.add(piece) == ToolCallFault::none);
-  RC_ASSERT(assembler.finish(calls) == ToolCallFault::none);
+  std::vector<ItemPlace> places;
+  RC_ASSERT(assembler.finish(calls, places) == ToolCallFault::none);
+  RC_ASSERT(places.size() == calls.size());
   return calls;
 }
 

@@ -80,6 +80,7 @@ struct AnthropicMessagesReader::Delta {
 void AnthropicMessagesReader::begin() {
   content_.clear();
   reasoning_.clear();
+  texts_.clear();
   stands_apart_ = false;
   index_.reset();
   tool_calls_.clear();
@@ -114,6 +115,7 @@ void AnthropicMessagesReader::finish(AnswerObject& object) {
   object.reasoning_pieces = reasoning_pieces_;
   object.other_items = other_items_;
   if (!content_.empty()) object.content = content_;
+  object.texts = texts_;
   if (!reasoning_.empty()) object.reasoning = reasoning_;
   // This block has no type of its own.
   if (object.error && object.error->message.starts_with("prompt is too long"))
@@ -163,6 +165,7 @@ void AnthropicMessagesReader::read_blocks(json::value value, AnswerObject& objec
     if (entry.get(block)) return;
     read_block(block, place++, object);
   }
+  object.places = place + 1;
 }
 
 // `place`: the index of a complete block; empty if only the beginning of the block is present (in a stream).
@@ -204,7 +207,7 @@ void AnthropicMessagesReader::read_block_member(const Key& key, json::value valu
 
 void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64_t> place,
                                          AnswerObject& object) {
-  if (block.type == "text") return take_text(block.text);
+  if (block.type == "text") return take_text(block.text, place);
   stands_apart_ = true;
   object.begins_block = !place;
   if (block.type == "thinking") {
@@ -212,14 +215,17 @@ void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64
     add_reasoning({.index = place.value_or(0),
                    .text = std::move(block.thinking),
                    .signature = std::move(block.signature),
-                   .begins = true});
+                   .begins = true,
+                   .item = {.place = place.value_or(0)}});
   } else if (block.type == "redacted_thinking") {
-    add_reasoning({.index = place.value_or(0), .block = std::move(block.whole)});
+    add_reasoning(
+        {.index = place.value_or(0), .block = std::move(block.whole), .item = {.place = place.value_or(0)}});
   } else if (block.type == "fallback") {
     take_fallback(block, place, object);
   } else if (block.type == "tool_use") {
     ToolCallPiece piece{.id = std::move(block.id), .name = std::move(block.name), .whole = true};
     if (place) piece.index = call_index(*place);
+    piece.place = place.value_or(0);
     if (!is_empty_object(block.input)) piece.arguments = std::move(block.input);
     add_call(std::move(piece), object);
   } else {
@@ -228,10 +234,14 @@ void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64
 }
 
 // Consecutive text blocks are pieces of one text, which citations cut; a block between them separates texts.
-void AnthropicMessagesReader::take_text(std::string_view text) {
-  if (stands_apart_ && !content_.empty() && !text.empty()) content_ += between_blocks;
-  if (!text.empty()) stands_apart_ = false;
+void AnthropicMessagesReader::take_text(std::string_view text, std::optional<std::uint64_t> place) {
+  if (text.empty()) return;
+  const bool begins = std::exchange(stands_apart_, false) || texts_.empty();
+  if (begins && !content_.empty()) content_ += between_blocks;
+  if (place && begins)
+    texts_.push_back({.offset = content_.size(), .index = place, .item = {.place = *place}});
   content_ += text;
+  if (place) texts_.back().bytes += text.size();
 }
 
 // The previous model declined, and another one continues. The block is sent back between the reasoning blocks
@@ -240,7 +250,8 @@ void AnthropicMessagesReader::take_fallback(Block& block, std::optional<std::uin
                                             AnswerObject& object) {
   fallback_model_ = std::move(block.to_model);
   object.answering_model = fallback_model_;
-  add_reasoning({.index = place.value_or(0), .block = std::move(block.whole)});
+  add_reasoning(
+      {.index = place.value_or(0), .block = std::move(block.whole), .item = {.place = place.value_or(0)}});
 }
 
 // Keeps one block more than a ReasoningAssembler takes, so that the assembler refuses the answer.

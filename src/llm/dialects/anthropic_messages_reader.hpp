@@ -40,7 +40,7 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   void read_block(Value value, std::optional<std::uint64_t> place, AnswerObject& object);
   void read_block_member(const Key& key, Value value, Block& block);
   void take_block(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
-  void take_text(std::string_view text);
+  void take_text(std::string_view text, std::optional<std::uint64_t> place);
   void take_fallback(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
   void take_other(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
   void read_delta(Value value, AnswerObject& object);
@@ -51,11 +51,12 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   void add_call(ToolCallPiece piece, AnswerObject& object);
   void add_reasoning(ReasoningPiece piece);
 
-  std::string content_;         // of blocks
-  std::string reasoning_;       // the same
-  std::string words_;           // the text of a delta, if simdjson refuses it
-  std::string reasoning_text_;  // the reasoning of a delta, likewise
-  bool stands_apart_ = false;   // a separator goes before the next text of content_
+  std::string content_;           // of blocks
+  std::string reasoning_;         // the same
+  std::string words_;             // the text of a delta, if simdjson refuses it
+  std::string reasoning_text_;    // the reasoning of a delta, likewise
+  bool stands_apart_ = false;     // a separator goes before the next text of content_
+  std::vector<TextPiece> texts_;  // of content_, in a whole body
   std::string model_;
   std::string fallback_model_;
   std::string message_id_;

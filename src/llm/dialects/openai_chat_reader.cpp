@@ -30,6 +30,7 @@ void OpenAiChatReader::begin() {
   kept_reasoning_.clear();
   details_.clear();
   refusal_.clear();
+  texts_.clear();
   failure_.reset();
 }
 
@@ -55,8 +56,11 @@ void OpenAiChatReader::finish(AnswerObject& object) {
   if (failure_ && !object.error) object.error = std::move(failure_);
   if (refusal_.empty()) return;
   content_.assign(object.content);
+  if (!content_.empty()) texts_.push_back({.bytes = content_.size()});
+  texts_.push_back({.offset = content_.size(), .bytes = refusal_.size(), .refusal = true});
   content_ += refusal_;
   object.content = content_;
+  object.texts = texts_;
 }
 
 // Only the first choice is read, see is_first(). Further choices come if HttpLlmOptions::extra_body requests

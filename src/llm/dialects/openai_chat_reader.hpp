@@ -39,6 +39,7 @@ class OpenAiChatReader final : public JsonAnswerReader {
   std::string reasoning_;       // if simdjson refuses it
   std::string reasoning_text_;  // in the parts of a content
   std::string refusal_;
+  std::vector<TextPiece> texts_;     // of content_, if a part of it is a refusal
   std::optional<ApiError> failure_;  // of an answer that ended with a failure
   std::string model_;
   std::vector<ToolCallPiece> tool_calls_;

@@ -58,6 +58,7 @@ void OpenAiResponsesReader::begin() {
   summary_index_ = 0;
   item_ = Item{};
   has_output_ = false;
+  texts_.clear();
   tool_calls_.clear();
   blocks_.clear();
 }
@@ -172,15 +173,21 @@ void OpenAiResponsesReader::read_output(json::value value, AnswerObject& object)
     json::value item;
     if (entry.get(item)) return;
     item_ = Item{};
-    const std::size_t before = content_.size();
+    const std::size_t texts = texts_.size();
     read_item(item, true, object);
-    if (before != 0 && content_.size() > before) content_.insert(before, between_blocks);
+    for (std::size_t i = texts; i < texts_.size(); ++i) {
+      texts_[i].item = {index, item_.id};
+      texts_[i].index = index;
+      texts_[i].phase = item_.phase;
+    }
     add_whole_item(index++, object);
   }
+  object.places = index + 1;
 }
 
 void OpenAiResponsesReader::add_whole_item(std::uint64_t index, AnswerObject& object) {
-  if (!item_.block.empty()) blocks_.push_back({.index = index, .block = std::move(item_.block)});
+  if (!item_.block.empty())
+    blocks_.push_back({.index = index, .block = std::move(item_.block), .item = {index, item_.id}});
   if (!is_taken(item_.type)) note_other_item(item_.type);
   if (item_.type != "function_call") return;
   if (tool_calls_.size() == max_tool_calls) {
@@ -188,6 +195,8 @@ void OpenAiResponsesReader::add_whole_item(std::uint64_t index, AnswerObject& ob
     return;
   }
   item_.call.whole = true;
+  item_.call.place = index;
+  item_.call.item = item_.id;
   if (item_.call.id.empty()) item_.call.id = std::move(item_.id);
   tool_calls_.push_back(std::move(item_.call));
 }
@@ -223,6 +232,8 @@ void OpenAiResponsesReader::read_item_member(const Key& key, json::value& value)
     item_.id = word(value).value_or("");
   } else if (key.unsafe_is_equal("call_id")) {
     item_.call.id = word(value).value_or("");
+  } else if (key.unsafe_is_equal("phase")) {
+    item_.phase = word(value).value_or("");
   } else if (key.unsafe_is_equal("name")) {
     item_.call.name = word(value).value_or("");
   } else if (key.unsafe_is_equal("arguments")) {
@@ -243,6 +254,17 @@ void OpenAiResponsesReader::read_parts(json::value value, AnswerObject& object) 
   }
 }
 
+// A separator goes between the texts of two items.
+void OpenAiResponsesReader::add_text(std::string_view words, bool refusal) {
+  if (words.empty()) return;
+  const bool begins = !std::exchange(item_.has_text, true);
+  if (begins && !content_.empty()) content_ += between_blocks;
+  if (begins || texts_.back().refusal != refusal)
+    texts_.push_back({.offset = content_.size(), .refusal = refusal});
+  content_ += words;
+  texts_.back().bytes += words.size();
+}
+
 // {"type": "output_text", "text": ...}, {"type": "refusal", "refusal": ...}, or one of reasoning.
 void OpenAiResponsesReader::read_part(json::object part, bool first, AnswerObject& object) {
   std::string type, words;
@@ -258,7 +280,7 @@ void OpenAiResponsesReader::read_part(json::object part, bool first, AnswerObjec
   }
   object.refused = object.refused || type == "refusal";
   if (type == "output_text" || type == "refusal") {
-    content_ += words;
+    add_text(words, type == "refusal");
   } else if (type == "summary_text" || type == "reasoning_text") {
     if (type == "summary_text" && !first) reasoning_ += between_summaries;
     reasoning_ += words;
@@ -282,6 +304,7 @@ void OpenAiResponsesReader::finish(AnswerObject& object) {
 void OpenAiResponsesReader::give_output(AnswerObject& object) {
   object.repeats = true;
   object.content = content_;
+  object.texts = texts_;
   object.reasoning = reasoning_;
   object.tool_calls = tool_calls_;
   object.reasoning_pieces = blocks_;
@@ -302,9 +325,9 @@ void OpenAiResponsesReader::finish_event(AnswerObject& object) {
   if (type == "response.created") {
     object.begins = response_id_;
   } else if (type == "response.output_text.delta") {
-    object.content = delta_;
+    finish_text(delta_, false, object);
   } else if (type == "response.refusal.delta") {
-    object.content = delta_;
+    finish_text(delta_, true, object);
     object.refused = !delta_.empty();
   } else if (type == "response.function_call_arguments.delta") {
     finish_arguments(delta_, false, object);
@@ -321,17 +344,30 @@ void OpenAiResponsesReader::finish_event(AnswerObject& object) {
   }
 }
 
-// Of a call, or of reasoning that is to be sent back. A separator goes between the texts of two items.
+void OpenAiResponsesReader::finish_text(std::string_view text, bool refusal, AnswerObject& object) {
+  texts_.push_back({0, text.size(), refusal, output_index_, {}, {0, item_id_}});
+  object.content = text;
+  object.texts = texts_;
+}
+
+// Of a message, a call, or of reasoning that is to be sent back. A separator goes between the texts of two
+// items.
 void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
   object.begins_block = !done;
   if (!is_taken(item_.type)) note_other_item(item_.type);
   object.other_items = other_items_;
   if (done && !item_.block.empty()) {
-    blocks_.push_back({.index = output_index_.value_or(0), .block = std::move(item_.block)});
+    blocks_.push_back(
+        {.index = output_index_.value_or(0), .block = std::move(item_.block), .item = {0, item_.id}});
     object.reasoning_pieces = blocks_;
+  }
+  if (item_.type == "message") {
+    texts_.push_back({.index = output_index_, .phase = item_.phase, .item = {0, item_.id}});
+    object.texts = texts_;
   }
   if (item_.type != "function_call") return;
   ToolCallPiece piece = std::move(item_.call);
+  piece.item = item_.id;
   if (piece.id.empty()) piece.id = std::move(item_.id);
   piece.replaces = done;
   finish_piece(std::move(piece), object);
@@ -381,6 +417,7 @@ void OpenAiResponsesReader::finish_error(AnswerObject& object) {
 
 // Only a whole response has an output; in other objects a member of that name has another meaning.
 void OpenAiResponsesReader::forget_output(AnswerObject& object) {
+  texts_.clear();
   tool_calls_.clear();
   blocks_.clear();
   other_items_.clear();

@@ -28,8 +28,10 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   struct Item {
     std::string type;
     std::string id;
+    std::string phase;
     ToolCallPiece call;
-    std::string block;  // all of it, if it is encrypted
+    std::string block;      // all of it, if it is encrypted
+    bool has_text = false;  // in texts_
   };
 
   void begin() override;
@@ -45,6 +47,7 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   void read_output(Value value, AnswerObject& object);
   void read_item(Value value, bool whole, AnswerObject& object);
   void read_item_member(const Key& key, Value& value);
+  void add_text(std::string_view words, bool refusal);
   void read_parts(Value value, AnswerObject& object);
   void read_part(Object part, bool first, AnswerObject& object);
   void add_whole_item(std::uint64_t index, AnswerObject& object);
@@ -53,6 +56,7 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   void finish_event(AnswerObject& object);
   void give_output(AnswerObject& object);
   void finish_item(bool done, AnswerObject& object);
+  void finish_text(std::string_view text, bool refusal, AnswerObject& object);
   void finish_arguments(std::string_view arguments, bool done, AnswerObject& object);
   void finish_piece(ToolCallPiece&& piece, AnswerObject& object);
   void finish_response(std::string_view status, AnswerObject& object);
@@ -77,8 +81,9 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   std::string reason_;  // why it is incomplete
   std::string model_;
   bool has_output_ = false;
-  std::string content_;    // of all its messages
-  std::string reasoning_;  // all of it
+  std::string content_;           // of all its messages
+  std::vector<TextPiece> texts_;  // of content_, or of an event
+  std::string reasoning_;         // all of it
 
   std::vector<ToolCallPiece> tool_calls_;
   std::vector<ReasoningPiece> blocks_;

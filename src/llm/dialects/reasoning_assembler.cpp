@@ -22,6 +22,7 @@ bool ReasoningAssembler::add(ReasoningPiece piece) {
   found->text += piece.text;
   found->signature += piece.signature;
   if (!piece.block.empty()) found->block = std::move(piece.block);
+  if (!piece.item.id.empty()) found->item.id = std::move(piece.item.id);
   return true;
 }
 
@@ -30,18 +31,20 @@ bool ReasoningAssembler::add(ReasoningDetail piece) {
 }
 
 std::vector<ReasoningBlock> ReasoningAssembler::finish(const WireFormat& format, std::string_view server,
-                                                       bool all) {
+                                                       bool all, std::vector<ItemPlace>& places) {
   std::ranges::stable_sort(blocks_, {}, &ReasoningPiece::index);
   std::vector<ReasoningBlock> blocks;
-  const auto keep = [&](std::string data) {
-    if (!data.empty())
-      blocks.push_back({std::string(to_string(format.dialect())), std::move(data), std::string(server)});
+  const auto keep = [&](std::string data, ItemPlace place) {
+    if (data.empty()) return;
+    blocks.push_back({std::string(to_string(format.dialect())), std::move(data), std::string(server)});
+    places.push_back(std::move(place));
   };
   std::string details = std::exchange(details_, {}).text();
-  if (all) keep(std::move(details));
+  if (all) keep(std::move(details), {});
   for (ReasoningPiece& piece : std::exchange(blocks_, {}))
     if (all || piece.of_message)
-      keep(piece.block.empty() ? format.reasoning_block(piece) : std::move(piece.block));
+      keep(piece.block.empty() ? format.reasoning_block(piece) : std::move(piece.block),
+           std::move(piece.item));
   return blocks;
 }
 

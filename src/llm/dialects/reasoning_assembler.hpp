@@ -24,8 +24,9 @@ class ReasoningAssembler {
   bool add(ReasoningDetail piece);
 
   // Returns the blocks, in the form of the dialect, marked as those of `server`; without `all` only those
-  // whose pieces are `of_message`. The assembler is empty afterwards.
-  std::vector<ReasoningBlock> finish(const WireFormat& format, std::string_view server, bool all);
+  // whose pieces are `of_message`; in `places`, the place of each. The assembler is empty afterwards.
+  std::vector<ReasoningBlock> finish(const WireFormat& format, std::string_view server, bool all,
+                                     std::vector<ItemPlace>& places);
 
  private:
   std::size_t max_bytes_;

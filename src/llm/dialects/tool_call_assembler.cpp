@@ -45,6 +45,7 @@ ToolCallFault ToolCallAssembler::add(ToolCallPiece piece) {
   if (bytes_ > max_bytes_) return ToolCallFault::too_large;
   if (begins) return begin(std::move(piece));
   extend(slot->call, piece);
+  if (!piece.item.empty()) slot->item.id = std::move(piece.item);
   return ToolCallFault::none;
 }
 
@@ -67,17 +68,19 @@ ToolCallAssembler::Slot* ToolCallAssembler::slot_of(const ToolCallPiece& piece) 
 ToolCallFault ToolCallAssembler::begin(ToolCallPiece&& piece) {
   if (slots_.size() == max_tool_calls) return ToolCallFault::too_many;
   const std::uint64_t index = piece.index.value_or(slots_.empty() ? 0 : slots_.back().index);
-  slots_.push_back(
-      {index, {std::move(piece.id), std::move(piece.name), std::move(piece.arguments), std::string()}});
+  slots_.push_back({index,
+                    {std::move(piece.id), std::move(piece.name), std::move(piece.arguments), std::string()},
+                    {piece.place, std::move(piece.item)}});
   return ToolCallFault::none;
 }
 
-ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls) {
+ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls, std::vector<ItemPlace>& places) {
   std::ranges::stable_sort(slots_, {}, &Slot::index);
   for (Slot& slot : std::exchange(slots_, {})) {
     if (slot.call.name.empty()) return ToolCallFault::no_name;
     if (std::ranges::find(calls, slot.call.id, &ToolCall::id) != calls.end()) slot.call.id.clear();
     calls.push_back(std::move(slot.call));
+    places.push_back(std::move(slot.item));
   }
   return ToolCallFault::none;
 }

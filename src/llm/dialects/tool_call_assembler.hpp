@@ -14,6 +14,12 @@ namespace agentcore::detail::llm {
 
 inline constexpr std::size_t max_tool_calls = 64;  // of one answer; indexes are below it
 
+// Where a call or a reasoning block stands in its answer, and its id as an item of the answer.
+struct ItemPlace {
+  std::uint64_t place = 0;  // it grows in the order of the answer
+  std::string id = {};      // empty: none
+};
+
 // A piece of a call, or a whole one. Its strings are valid UTF-8.
 struct ToolCallPiece {
   std::optional<std::uint64_t> index = {};  // of the call in the answer; some servers do not send it
@@ -24,7 +30,9 @@ struct ToolCallPiece {
   // The piece begins a call that the provider runs itself, at its index. That call, and what follows at that
   // index up to the next piece with a name, is not reported.
   bool foreign = false;
-  bool replaces = false;  // `arguments`, unless empty, are complete: discard the earlier ones
+  bool replaces = false;    // `arguments`, unless empty, are complete: discard the earlier ones
+  std::string item = {};    // the id of the item that is the call, which may differ from `id`
+  std::uint64_t place = 0;  // see ItemPlace; that of the first piece of a call counts
 };
 
 // Why an answer's tool calls cannot be used.
@@ -50,14 +58,18 @@ class ToolCallAssembler {
   // Adds the next piece. An empty piece is skipped. After a fault the assembler cannot be used.
   ToolCallFault add(ToolCallPiece piece);
 
-  // Returns the calls in the order of their indexes, and calls of one index in the order of their beginning.
-  // A duplicate id is left empty. The assembler is empty afterwards.
-  ToolCallFault finish(std::vector<ToolCall>& calls);
+  // The calls that were begun.
+  std::size_t size() const noexcept { return slots_.size(); }
+
+  // Returns the calls in the order of their indexes, and calls of one index in the order of their beginning;
+  // in `places`, the place of each. A duplicate id is left empty. The assembler is empty afterwards.
+  ToolCallFault finish(std::vector<ToolCall>& calls, std::vector<ItemPlace>& places);
 
  private:
   struct Slot {
     std::uint64_t index;
     ToolCall call;
+    ItemPlace item;
   };
 
   bool is_foreign(const ToolCallPiece& piece) noexcept;

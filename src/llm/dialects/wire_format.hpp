@@ -48,6 +48,18 @@ struct ReasoningPiece {
   std::string block = {};      // the whole block, as JSON: the other fields are ignored then
   bool begins = false;         // its block; in a block that was not begun, signatures are ignored
   bool of_message = false;  // belongs to the message, not to its calls: see keeps_reasoning_without_calls()
+  ItemPlace item = {};      // of the block: that of its first piece counts
+};
+
+// A piece of AnswerObject::content that belongs to one item of an answer. Without bytes: what is known of the
+// item, whose text comes in other objects.
+struct TextPiece {
+  std::size_t offset = 0;  // in the content
+  std::size_t bytes = 0;
+  bool refusal = false;
+  std::optional<std::uint64_t> index = {};  // of the item in the answer
+  std::string phase = {};                   // of the item; empty: not known
+  ItemPlace item = {};
 };
 
 // The separator between two texts of one answer with another block between them.
@@ -58,6 +70,7 @@ inline constexpr std::string_view between_blocks = "\n\n";
 struct AnswerObject {
   std::string_view content;                   // valid UTF-8
   std::string_view reasoning;                 // valid UTF-8
+  std::span<const TextPiece> texts;           // of `content`; none: it belongs to the text before
   bool has_choice = false;                    // the object holds an answer, possibly an empty one
   bool refused = false;                       // the model refuses to answer; `content` has its text
   bool ends = false;                          // nothing of the answer follows
@@ -77,6 +90,7 @@ struct AnswerObject {
   std::span<ReasoningDetail> reasoning_details;
   std::string_view text_in_details;  // valid UTF-8; a copy of `reasoning`, or the only text of it
   bool too_many_details = false;     // reasoning_details is incomplete
+  std::uint64_t places = 1;          // the places of its items (ItemPlace) are below
 };
 
 // Reads answer objects, each by itself: what was read before does not change the result. Made for one chunk
@@ -131,6 +145,9 @@ class WireFormat {
   // True if the blocks of an answer that called no tool are sent back, too. If not, only blocks that are
   // `of_message` are kept: the others would only fill the history, and count in the model's context.
   virtual bool keeps_reasoning_without_calls() const noexcept { return true; }
+  // True if an answer is a list of items in an order of its own. If not, its reasoning has no place among its
+  // texts and calls.
+  bool has_items() const noexcept { return dialect() != Dialect::openai_chat; }
 
  protected:
   ~WireFormat() = default;

@@ -16,6 +16,7 @@ bool has_content(const AnswerObject& object) noexcept {
 }  // namespace
 
 bool AnswerContent::take(AnswerObject& object, int status) {
+  place_ = std::exchange(next_place_, next_place_ + object.places);
   if (object.repeats) forget_known(object);
   take_meta(object);
   note_other_items(object);
@@ -30,12 +31,42 @@ bool AnswerContent::take(AnswerObject& object, int status) {
   return deliver_reasoning(object.reasoning) && (content.empty() || deliver(content));
 }
 
-// The object's text with a separator before it, if another block lies between it and the text delivered
-// before; else empty.
+// Notes the places of the object's texts. The object's text with a separator before it, if another block lies
+// between it and the text delivered before; else empty.
 std::string AnswerContent::separated_text(const AnswerObject& object) {
   new_block_ = new_block_ || object.begins_block;
-  if (object.content.empty() || !std::exchange(new_block_, false) || !has_text_) return {};
-  return std::string(between_blocks).append(object.content);
+  if (object.texts.empty()) {
+    if (object.content.empty()) return {};
+    const std::string_view separator = begin_text({.item = {.place = place_}});
+    texts_.add(separator.size() + object.content.size(), separator.size(), place_);
+    return separator.empty() ? std::string() : std::string(separator).append(object.content);
+  }
+  std::string_view first;
+  std::size_t end = 0;
+  for (const TextPiece& found : object.texts) {
+    TextPiece piece = found;
+    piece.item.place += place_;
+    if (piece.bytes == 0) {
+      object.begins_block ? texts_.begin(piece) : texts_.learn(piece);
+      continue;
+    }
+    const std::string_view separator = begin_text(piece);
+    const std::size_t before = end == 0 ? separator.size() : piece.offset - end;
+    if (end == 0) first = separator;
+    texts_.add(before + piece.bytes, before, piece.item.place);
+    end = piece.offset + piece.bytes;
+  }
+  return first.empty() ? std::string() : std::string(first).append(object.content);
+}
+
+// Begins another text, unless the piece continues the one that grows. Returns the separator that goes before
+// the piece.
+std::string_view AnswerContent::begin_text(const TextPiece& piece) {
+  const bool is_apart = std::exchange(new_block_, false) || !texts_.is_current_item(piece);
+  const bool is_after_call = std::exchange(call_began_, false);
+  if (is_apart || is_after_call || !texts_.is_current(piece)) texts_.begin(piece);
+  if (texts_.is_empty()) return {};
+  return is_apart || (is_after_call && context_.format.has_items()) ? between_blocks : std::string_view();
 }
 
 // False when another message begins before the end of this one.
@@ -58,7 +89,7 @@ void AnswerContent::note_other_items(const AnswerObject& object) {
 
 // For each kind, the earlier pieces take precedence: they may have been delivered.
 void AnswerContent::forget_known(AnswerObject& object) const {
-  if (has_text_) object.content = {};
+  if (has_text_) object.content = {}, object.texts = {};
   if (has_reasoning_) object.reasoning = {};
   if (reasoning_) object.reasoning_pieces = {};
   if (!tool_calls_) return;
@@ -88,10 +119,13 @@ bool AnswerContent::take_tool_calls(AnswerObject& object, int status) {
   ToolCallFault fault = object.tool_call_fault;
   if (object.tool_calls.empty() && fault == ToolCallFault::none) return true;
   if (!tool_calls_) tool_calls_ = std::make_unique<ToolCallAssembler>(context_.max_response_bytes);
+  const std::size_t before = tool_calls_->size();
   for (ToolCallPiece& piece : object.tool_calls) {
     if (!piece.replaces) usage_.add_received(piece.arguments);
+    piece.place += place_;
     if (fault == ToolCallFault::none) fault = tool_calls_->add(std::move(piece));
   }
+  call_began_ = call_began_ || tool_calls_->size() > before;
   if (fault == ToolCallFault::none) return true;
   fail(context_.errors.tool_calls(status, fault, context_.max_response_bytes));
   return false;
@@ -101,6 +135,8 @@ bool AnswerContent::take_tool_calls(AnswerObject& object, int status) {
 bool AnswerContent::take_reasoning(AnswerObject& object, int status) {
   if (object.reasoning_pieces.empty() && object.reasoning_details.empty()) return true;
   if (!reasoning_) reasoning_ = std::make_unique<ReasoningAssembler>(context_.max_response_bytes);
+  for (ReasoningPiece& piece : object.reasoning_pieces)
+    piece.item.place = context_.format.has_items() ? place_ + piece.item.place : 0;
   const auto add = [this](auto& piece) { return reasoning_->add(std::move(piece)); };
   if (!object.too_many_details && std::ranges::all_of(object.reasoning_pieces, add) &&
       std::ranges::all_of(object.reasoning_details, add))
@@ -143,14 +179,17 @@ bool AnswerContent::has_only_other_items(const ChatOutcome& outcome) const noexc
 // Many servers send "stop" when tools are to be called.
 std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int status) {
   outcome.finish_reason = refused_ ? FinishReason::refusal : finish_reason_.value_or(FinishReason::unknown);
-  const ToolCallFault fault = tool_calls_ ? tool_calls_->finish(outcome.tool_calls) : ToolCallFault::none;
+  std::vector<ItemPlace> blocks, calls;
+  const ToolCallFault fault =
+      tool_calls_ ? tool_calls_->finish(outcome.tool_calls, calls) : ToolCallFault::none;
   if (fault != ToolCallFault::none)
     return context_.errors.tool_calls(status, fault, context_.max_response_bytes);
   if (has_only_other_items(outcome)) return context_.errors.no_usable_item(status, other_items_);
   const bool is_empty = !has_text_ && !refused_ && outcome.tool_calls.empty();
   if (is_empty && outcome.finish_reason == FinishReason::other) return context_.errors.empty_answer(status);
   const bool all = !outcome.tool_calls.empty() || context_.format.keeps_reasoning_without_calls();
-  if (reasoning_) outcome.reasoning = reasoning_->finish(context_.format, context_.server, all);
+  if (reasoning_) outcome.reasoning = reasoning_->finish(context_.format, context_.server, all, blocks);
+  outcome.order = texts_.order(std::move(blocks), std::move(calls), context_.format.has_items());
   FinishReason& reason = outcome.finish_reason;
   const bool ended_normally = reason == FinishReason::complete || reason == FinishReason::unknown;
   if (ended_normally && !outcome.tool_calls.empty()) reason = FinishReason::tool_calls;

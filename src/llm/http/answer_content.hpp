@@ -5,6 +5,7 @@
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/answer_context.hpp"
 #include "llm/http/answer_listener.hpp"
+#include "llm/http/answer_texts.hpp"
 #include "llm/http/answer_usage.hpp"
 
 #include <agentcore/chat.hpp>
@@ -49,6 +50,7 @@ class AnswerContent {
   void note_other_items(const AnswerObject& object);
   bool is_same_message(const AnswerObject& object);
   std::string separated_text(const AnswerObject& object);
+  std::string_view begin_text(const TextPiece& piece);
   void fail(ChatError error);
   bool take_tool_calls(AnswerObject& object, int status);
   bool take_reasoning(AnswerObject& object, int status);
@@ -63,10 +65,14 @@ class AnswerContent {
   std::optional<FinishReason> finish_reason_;
   ReasoningSource source_ = ReasoningSource::none;  // of the reasoning that is delivered
   bool continued_ = false;
-  bool new_block_ = false;  // another block began after the text that was delivered
+  bool new_block_ = false;   // another block began after the text that was delivered
+  bool call_began_ = false;  // after that text
   bool has_text_ = false;
   bool has_reasoning_ = false;
   bool refused_ = false;
+  std::uint64_t place_ = 0;       // of the first item of this object; see ItemPlace
+  std::uint64_t next_place_ = 0;  // of the next object
+  AnswerTexts texts_;
   std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first tool call
   std::unique_ptr<ReasoningAssembler> reasoning_;  // made for the first block
   std::unique_ptr<const ChatError> error_;

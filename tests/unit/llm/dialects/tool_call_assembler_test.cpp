@@ -18,6 +18,7 @@ using Calls = std::vector<ToolCall>;
 struct Result {
   ToolCallFault fault = ToolCallFault::none;
   Calls calls;
+  std::vector<ItemPlace> places;
 };
 
 Result assembled(Pieces pieces, std::size_t max_bytes = 1000) {
@@ -25,7 +26,7 @@ Result assembled(Pieces pieces, std::size_t max_bytes = 1000) {
   Result result;
   for (ToolCallPiece& piece : pieces)
     if (result.fault == ToolCallFault::none) result.fault = assembler.add(std::move(piece));
-  if (result.fault == ToolCallFault::none) result.fault = assembler.finish(result.calls);
+  if (result.fault == ToolCallFault::none) result.fault = assembler.finish(result.calls, result.places);
   return result;
 }
 
