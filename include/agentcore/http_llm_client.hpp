@@ -77,7 +77,9 @@ struct HttpLlmOptions {
 
   std::string auth_header = "Authorization";  ///< The name of the header that contains the key.
   std::string auth_prefix = "Bearer ";        ///< The text before the key in that header.
-  std::vector<std::string> headers = {};      ///< Further request headers, "Name: value".
+  /// Further request headers, "Name: value". They replace `User-Agent: agentcore/VERSION`, and in
+  /// Dialect::anthropic_messages `anthropic-version: 2023-06-01`.
+  std::vector<std::string> headers = {};
   /// The name of a request header for ChatRequest::agent_id, for servers that distinguish agents, e.g.
   /// "x-agent-id" for the stand-in. '%' and bytes that are not visible ASCII are sent as %XX. Empty: the id
   /// is not sent.

@@ -8,6 +8,8 @@
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
+#include <agentcore/version.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -181,6 +183,13 @@ void hide_password(std::string_view url, Redactor& redactor) {
   if (colon < end) redactor.hide(url.substr(colon + 1, end - colon - 1), "secret", shortest_password);
 }
 
+// `name`: in lower case.
+bool has_header(const HttpLlmOptions& options, std::string_view name) {
+  return std::ranges::any_of(options.headers, [name](std::string_view header) {
+    return lower(header.substr(0, header.find(':'))) == name;
+  });
+}
+
 }  // namespace
 
 bool is_sendable(std::string_view key) noexcept {
@@ -258,6 +267,10 @@ net::HttpRequest request_template(const HttpLlmOptions& options) {
   net::HttpRequest request;
   request.url = url_of(options);
   request.headers = {"Content-Type: application/json"};
+  if (!has_header(options, "user-agent"))
+    request.headers.push_back(fmt::format("User-Agent: agentcore/{}", version));
+  if (options.dialect == Dialect::anthropic_messages && !has_header(options, "anthropic-version"))
+    request.headers.emplace_back(anthropic_version_header);
   request.headers.insert(request.headers.end(), options.headers.begin(), options.headers.end());
   request.connect_timeout = options.connect_timeout;
   request.first_byte_timeout = options.first_byte_timeout;

@@ -12,6 +12,9 @@
 
 namespace agentcore::detail::llm {
 
+// Anthropic's API refuses requests without a version. It is sent where the host has set none.
+inline constexpr std::string_view anthropic_version_header = "anthropic-version: 2023-06-01";
+
 // The first invalid option, as an `invalid_config` that has the remedy and shows no value.
 std::optional<Error> check_options(const HttpLlmOptions& options);
 

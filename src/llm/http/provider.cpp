@@ -1,4 +1,5 @@
 #include "core/utf8.hpp"
+#include "llm/http/config.hpp"
 
 #include <agentcore/provider.hpp>
 
@@ -23,7 +24,7 @@ constexpr Provider table[] = {
      .auth_header = "x-api-key",
      .auth_prefix = "",
      .max_tokens = 4096,  // it refuses a request without a limit
-     .headers = "anthropic-version: 2023-06-01"},
+     .headers = detail::llm::anthropic_version_header},
     {.name = "azure",  // https://RESOURCE.openai.azure.com/openai/v1
      .api_key_env = "AZURE_OPENAI_API_KEY",
      .auth_header = "api-key",

@@ -3,6 +3,9 @@
 
 #include "support/catch.hpp"
 
+#include <agentcore/provider.hpp>
+#include <agentcore/version.hpp>
+
 #include <chrono>
 #include <cstdlib>
 #include <limits>
@@ -256,9 +259,25 @@ TEST_CASE("the limits of a call reach the transport", "[llm]") {
   options.max_redirects = 2;
   CHECK(request_template(options).total_timeout == std::chrono::seconds(7));
   CHECK(request_template(options).max_redirects == 2);
+}
+
+TEST_CASE("each request names the library, and the version of Anthropic's API", "[llm]") {
+  using Headers = std::vector<std::string>;
+  const std::string json = "Content-Type: application/json",
+                    us = "User-Agent: agentcore/" + std::string(version),
+                    api = "anthropic-version: 2023-06-01";
+  HttpLlmOptions options = good();
   options.headers = {"X-Title: demo"};
+  CHECK(request_template(options).headers == Headers{json, us, "X-Title: demo"});
+  options.dialect = Dialect::openai_responses;
+  CHECK(request_template(options).headers == Headers{json, us, "X-Title: demo"});
+  options.dialect = Dialect::anthropic_messages;
+  CHECK(request_template(options).headers == Headers{json, us, api, "X-Title: demo"});
+  options.headers = {"user-agent: mine", "Anthropic-Version: 2030-01-01"};
   CHECK(request_template(options).headers ==
-        std::vector<std::string>{"Content-Type: application/json", "X-Title: demo"});
+        Headers{json, "user-agent: mine", "Anthropic-Version: 2030-01-01"});
+  const HttpLlmOptions row = provider_options("anthropic").value();
+  CHECK(request_template(row).headers == Headers{json, us, api});
 }
 
 TEST_CASE("other text that looks like a secret is hidden", "[llm]") {
