@@ -101,9 +101,10 @@ struct RouterOptions {
 
 /// Sends each call to its routes, one after the other, until there is an answer:
 ///
-///   - Transient errors (network, time-outs, HTTP 408, 429 and 5xx) are retried on the same route, up to
-///     max_attempts, and then on the next one.
-///   - Errors of the model (unknown, or its context is too small) continue with the next route at once.
+///   - Transient errors (network, time-outs, HTTP 408, 409, 429 and 5xx, an overload or a rate limit that is
+///     reported in an answer) are retried on the same route, up to max_attempts, and then on the next one.
+///   - Errors of the model (unknown, or its context is too small) and of the account (used up) continue with
+///     the next route at once.
 ///   - Every other error, for example a wrong key, ends the call: the next route would only hide it.
 ///   - A call that has delivered anything, a delta of the answer or of the reasoning, is never retried:
 ///     a partial answer must not be mixed with another one. Its error is the outcome.

@@ -59,6 +59,7 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::tls_error, "tls_error"},
      {Errc::http_error, "http_error"},
      {Errc::api_error, "api_error"},
+     {Errc::account_exhausted, "account_exhausted"},
      {Errc::invalid_response, "invalid_response"},
      {Errc::response_too_large, "response_too_large"},
      {Errc::request_in_progress, "request_in_progress"},

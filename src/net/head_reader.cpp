@@ -15,8 +15,8 @@ namespace {
 // The header fields that the library uses.
 bool is_read(std::string_view name) noexcept {
   return name == "location" || name == "content-encoding" || name == "transfer-encoding" || name == "date" ||
-         name.starts_with("retry-after") || name.find("ratelimit-") != std::string_view::npos ||
-         name.ends_with("request-id");
+         name.starts_with("retry-after") || name == "x-ms-retry-after-ms" || name == "x-should-retry" ||
+         name.find("ratelimit-") != std::string_view::npos || name.ends_with("request-id");
 }
 
 // "HTTP/1.1 200 OK" -> 200; 0 when it is not a status line.

@@ -8,6 +8,7 @@
 #include "llm/dialects/reasoning_assembler.hpp"
 #include "llm/dialects/tool_call_assembler.hpp"
 #include "llm/dialects/wire_format.hpp"
+#include "llm/http/error_class.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -33,7 +34,11 @@ inline void check(const detail::llm::AnswerObject& object) {
     expect(detail::core::is_utf8(text.phase) && detail::core::is_utf8(text.item.id));
   }
   expect(object.texts.empty() || end == 0 || end == object.content.size());
-  expect(!object.error || detail::core::is_utf8(object.error->message));
+  if (object.error) {
+    expect(detail::core::is_utf8(object.error->message) && detail::core::is_utf8(object.error->raw));
+    for (const std::string& code : object.error->codes) expect(detail::core::is_utf8(code));
+    for (const int status : {200, 400, 429, 500}) detail::llm::classify(status, *object.error);
+  }
   expect(object.tool_calls.size() <= detail::llm::max_tool_calls);
   for (const detail::llm::ToolCallPiece& piece : object.tool_calls)
     expect(detail::core::is_utf8(piece.id) && detail::core::is_utf8(piece.name) &&

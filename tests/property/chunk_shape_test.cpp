@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 using namespace agentcore;
@@ -26,7 +27,9 @@ std::string described(const AnswerObject& object) {
   text += fmt::format("|{}|{}|{}", object.finish_reason ? static_cast<int>(*object.finish_reason) : -1,
                       object.cost.value_or(-1), static_cast<int>(object.tool_call_fault));
   if (object.usage) text += fmt::format("|usage {}", object.usage->usage().total_tokens);
-  if (object.error) text += fmt::format("|error {} {}", object.error->message, object.error->retryable);
+  if (object.error)
+    text += fmt::format("|error {} {} {}", object.error->message, object.error->status,
+                        fmt::join(object.error->codes, ","));
   for (const ToolCallPiece& piece : object.tool_calls)
     text += fmt::format("|call {} {} {}", piece.id, piece.name, piece.arguments);
   for (const ReasoningPiece& piece : object.reasoning_pieces)

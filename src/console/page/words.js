@@ -3,6 +3,7 @@
 
 export const words = {
   code: {
+    account_exhausted: ['the account at the provider has no balance or quota left', '模型服务账户余额或额度已用尽'],
     agent_exists: ['an agent with this id exists', '已存在此编号的智能体'],
     agent_limit: ['there are as many agents as there may be', '智能体数量已达上限'],
     agent_not_found: ['there is no agent with this id', '没有此编号的智能体'],

@@ -78,6 +78,7 @@ struct AnthropicMessagesReader::Delta {
 };
 
 void AnthropicMessagesReader::begin() {
+  type_.clear();
   content_.clear();
   reasoning_.clear();
   texts_.clear();
@@ -89,7 +90,8 @@ void AnthropicMessagesReader::begin() {
 
 bool AnthropicMessagesReader::read_member(const Key& key, json::value value, AnswerObject& object) {
   if (key.unsafe_is_equal("type")) {
-    if (const auto type = word(value); type && *type == "message_stop") object.ends = true;
+    type_ = word(value).value_or("");
+    object.ends = object.ends || type_ == "message_stop";
   } else if (key.unsafe_is_equal("index")) {
     std::uint64_t index = 0;
     if (!value.get_uint64().get(index)) index_ = index;
@@ -117,9 +119,7 @@ void AnthropicMessagesReader::finish(AnswerObject& object) {
   if (!content_.empty()) object.content = content_;
   object.texts = texts_;
   if (!reasoning_.empty()) object.reasoning = reasoning_;
-  // This block has no type of its own.
-  if (object.error && object.error->message.starts_with("prompt is too long"))
-    object.error->model_specific = true;
+  if (object.error || !loose_.message.empty()) note_code(type_, loose_);
 }
 
 // The first event of a stream: an answer without its blocks. False: not an object; in errors this member is a
@@ -323,7 +323,7 @@ void AnthropicMessagesReader::read_stop_reason(json::value value, AnswerObject& 
   const auto reason = word(value);
   if (!reason || reason->empty()) return;
   if (*reason == "pause_turn") {
-    object.error = ApiError{std::string(paused_by_provider), true};
+    object.error = ApiError{.message = std::string(paused_by_provider), .known = ErrorKind::passing};
     return;
   }
   AnswerEnd end = answer_end_of(*reason);

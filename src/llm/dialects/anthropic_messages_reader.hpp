@@ -51,6 +51,7 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   void add_call(ToolCallPiece piece, AnswerObject& object);
   void add_reasoning(ReasoningPiece piece);
 
+  std::string type_;              // of the event, the answer or the error
   std::string content_;           // of blocks
   std::string reasoning_;         // the same
   std::string words_;             // the text of a delta, if simdjson refuses it

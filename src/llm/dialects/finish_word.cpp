@@ -70,8 +70,7 @@ ApiError failure_of(const KnownWord& known, std::string_view word) {
         "; the context of the model is full: lower ContextOptions::max_tokens, or use a model with a "
         "larger context";
   return ApiError{.message = std::move(text),
-                  .retryable = known.failure == Failure::passing,
-                  .model_specific = known.failure == Failure::model};
+                  .known = known.failure == Failure::model ? ErrorKind::context_full : ErrorKind::passing};
 }
 
 }  // namespace

@@ -15,13 +15,7 @@ namespace {
 constexpr std::size_t first_capacity = 4096;        // bytes of JSON that the parser can hold at first
 constexpr std::size_t kept_capacity = 256 * 1024;   // a larger parser is not kept for the next chunk
 constexpr std::size_t most_repair = kept_capacity;  // bytes that U+FFFD may add; beyond, the text is refused
-constexpr std::size_t most_raw = 64 * 1024;         // bytes kept of the nested error in a gateway's error
 constexpr std::size_t body_depth = 128;             // nesting of a whole body
-
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::string_view (&words)[N]) noexcept {
-  return std::find(std::begin(words), std::end(words), word) != std::end(words);
-}
 
 // Replaces invalid UTF-8 by U+FFFD. Empty if nearly all of the text is invalid: the result would be three
 // times as large.
@@ -31,27 +25,6 @@ std::string repaired(std::string_view text) {
 }
 
 }  // namespace
-
-bool is_passing_trouble(std::string_view word) noexcept {
-  static constexpr std::string_view words[] = {
-      "server_error",  "internal_error",      "internal_server_error", "api_error",        "overloaded_error",
-      "overloaded",    "engine_overloaded",   "rate_limit_exceeded",   "rate_limit_error", "timeout",
-      "timeout_error", "service_unavailable", "model_overloaded"};
-  return is_one_of(word, words);
-}
-
-bool is_model_trouble(std::string_view word) noexcept {
-  static constexpr std::string_view words[] = {
-      "model_not_found",           "model_not_available", "model_not_supported",
-      "unsupported_model",         "invalid_model",       "context_length_exceeded",
-      "exceed_context_size_error", "model_overloaded",    "DeploymentNotFound",
-      "model_decommissioned",      "not_found_error"};
-  return is_one_of(word, words);
-}
-
-bool is_used_up(std::string_view word) noexcept {
-  return word == "insufficient_quota" || word == "billing_hard_limit_reached";
-}
 
 // Makes the parser large enough, in powers of two: simdjson itself would grow to the exact size, each time. A
 // capacity above kept_capacity is exact.
@@ -102,7 +75,9 @@ simdjson::error_code JsonAnswerReader::read_padded(std::string_view text, Answer
 simdjson::error_code JsonAnswerReader::read_root(json::document& document, AnswerObject& object) {
   broken_string_ = false;
   loose_.message.clear();
-  loose_.retryable = loose_.lasting = loose_.model_specific = false;  // the other members are never set
+  loose_.codes.clear();
+  loose_.status = 0;  // the other members are never set
+  empty_error_ = holds_choices_ = false;
   other_items_.clear();
   begin();
   json::object root;
@@ -110,8 +85,7 @@ simdjson::error_code JsonAnswerReader::read_root(json::document& document, Answe
   if (auto error = read_members(root, object)) return error;
   finish(object);
   if (broken_string_) return simdjson::STRING_ERROR;
-  if (!object.error && !object.has_choice && !object.usage && !loose_.message.empty())
-    object.error = std::move(loose_);
+  settle_error(object);
   const bool at_end = document.current_location().error() == simdjson::OUT_OF_BOUNDS;
   return at_end ? simdjson::SUCCESS : simdjson::TAPE_ERROR;
 }
@@ -123,42 +97,28 @@ simdjson::error_code JsonAnswerReader::read_members(json::object root, AnswerObj
     const json::raw_json_string key = field.key();
     if (read_member(key, field.value(), object)) continue;
     if (key.unsafe_is_equal("error")) {
-      read_error(field.value(), object);
-    } else if (key.unsafe_is_equal("message") || key.unsafe_is_equal("detail")) {
-      read_detail(field.value());
-    } else if (key.unsafe_is_equal("type") || key.unsafe_is_equal("code")) {
-      read_kind(field.value(), loose_);
-    } else {
+      empty_error_ = !read_error(field.value(), object);
+    } else if (!error_reader().read_member(key, field.value(), loose_)) {
       mark(field.value(), ChunkShape::Use::none);
     }
   }
   return simdjson::SUCCESS;
 }
 
-void JsonAnswerReader::read_error(json::value value, AnswerObject& object) {
-  if (const auto text = word(value)) {
-    if (!text->empty()) object.error = ApiError{std::string(*text)};
-    return;
-  }
-  json::object fields;
-  if (value.get_object().get(fields)) return;
+bool JsonAnswerReader::read_error(json::value value, AnswerObject& object) {
+  json::json_type type;
+  if (value.type().get(type)) return true;
   ApiError error;
-  std::string kind;
-  for (auto entry : fields) {
-    json::field field;
-    if (std::move(entry).get(field)) return;
-    const json::raw_json_string key = field.key();
-    if (key.unsafe_is_equal("type") || key.unsafe_is_equal("code")) {
-      const auto name = read_kind(field.value(), error);
-      if (name) kind = *name;
-    } else if (key.unsafe_is_equal("message")) {
-      error.message = word(field.value()).value_or("");
-    } else if (key.unsafe_is_equal("metadata")) {
-      read_metadata(field.value(), error);
-    }
-  }
-  if (error.message.empty()) error.message = kind.empty() ? "an error without a message" : kind;
+  if (!error_reader().read(value, error)) return type != json::json_type::object;
   object.error = std::move(error);
+  return true;
+}
+
+void JsonAnswerReader::settle_error(AnswerObject& object) {
+  const bool is_answer = object.has_choice || object.usage;
+  const bool says_nothing = empty_error_ && !holds_choices_;
+  if (!object.error && !is_answer && (says_nothing || !loose_.message.empty())) object.error.emplace();
+  if (object.error && !object.error->known) ErrorReader::finish(*object.error, loose_);
 }
 
 void JsonAnswerReader::note_other_item(std::string_view type) {
@@ -168,55 +128,6 @@ void JsonAnswerReader::note_other_item(std::string_view type) {
   if (type.size() > most_bytes) name = "an item with a long type";  // a part of a secret must not show
   if (other_items_.size() < most_items && std::ranges::find(other_items_, name) == other_items_.end())
     other_items_.emplace_back(name);
-}
-
-// {"raw": "..." or {...}, "provider_name": "..."} (OpenRouter)
-void JsonAnswerReader::read_metadata(json::value value, ApiError& error) {
-  json::object fields;
-  if (value.get_object().get(fields)) return;
-  for (auto entry : fields) {
-    json::field field;
-    if (std::move(entry).get(field)) return;
-    if (field.key().unsafe_is_equal("raw")) {
-      const auto words = word(field.value());
-      const std::string_view raw = words || broken_string_ ? words.value_or("") : json_of(field.value());
-      error.raw = raw.substr(0, most_raw);
-    } else if (field.key().unsafe_is_equal("provider_name")) {
-      error.provider = word(field.value()).value_or("");
-    }
-  }
-}
-
-// A type or a code, and whether it allows a retry. Returns its text, if it is a string.
-std::optional<std::string_view> JsonAnswerReader::read_kind(json::value value, ApiError& error) {
-  const auto kind = word(value);
-  if (kind) {
-    error.retryable = error.retryable || is_passing_trouble(*kind);
-    error.lasting = error.lasting || is_used_up(*kind);
-    error.model_specific = error.model_specific || error.lasting || is_model_trouble(*kind);
-  } else {
-    error.retryable = error.retryable || is_retryable_status(count_of(value));
-  }
-  return kind;
-}
-
-// {"detail": "..."} or, for what failed a validation, {"detail": [{"msg": "..."}]}; with Mistral that is
-// inside of {"message": {...}}.
-void JsonAnswerReader::read_detail(json::value value) {
-  if (const auto text = word(value)) {
-    loose_.message = *text;
-    return;
-  }
-  json::object inner;
-  if (!value.get_object().get(inner) && inner["detail"].get(value)) return;
-  json::array list;
-  if (value.get_array().get(list)) return;
-  for (auto entry : list) {
-    json::value message;
-    if (entry["msg"].get(message)) return;
-    if (const auto text = word(message)) loose_.message = *text;
-    return;
-  }
 }
 
 bool JsonAnswerReader::parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) {

@@ -1,8 +1,9 @@
 // JsonAnswerReader: the common part of all readers of answers: simdjson's parser and its buffers, the check
-// of a whole body, and error objects, which have the same form in all dialects.
+// of a whole body, and errors, which have the same forms in all dialects.
 #pragma once
 
 #include "llm/dialects/chunk_shape.hpp"
+#include "llm/dialects/error_reader.hpp"
 #include "llm/dialects/ondemand.hpp"
 #include "llm/dialects/wire_format.hpp"
 
@@ -48,41 +49,36 @@ class JsonAnswerReader : public AnswerReader {
   void mark(Value& value, ChunkShape::Use use) {
     if (shape_.takes_marks()) shape_.mark(value.raw_json_token(), use);
   }
-  // Reads an error object or an error text; null and other types are no error.
-  void read_error(Value value, AnswerObject& object);
+  // Reads the value of a member "error". False: an object that says nothing.
+  bool read_error(Value value, AnswerObject& object);
+  ErrorReader error_reader() { return {repaired_word_, broken_string_}; }
   // Adds the type of an item that is neither text nor reasoning nor a call of our tools to other_items_: each
   // type once, and at most as many as an error message can name.
   void note_other_item(std::string_view type);
 
   std::string repaired_word_;   // a string that simdjson refuses
   bool broken_string_ = false;  // a string that is needed is invalid
-  // From {"message": ..., "type": ..., "code": ...} and {"detail": ...}; sets an error if there is no other
-  // one.
+  // What the root object says as an error of its own, {"message": ..., "type": ..., "code": ...}. It is one
+  // if it has a message and nothing of an answer, and completes an error that the object holds.
   ApiError loose_;
   std::vector<std::string> other_items_;  // of this object
+  bool holds_choices_ = false;  // perhaps an empty list: an error that says nothing is none beside it
 
  private:
   simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);
   simdjson::error_code read_padded(std::string_view text, AnswerObject& object);
   simdjson::error_code read_root(simdjson::ondemand::document& document, AnswerObject& object);
   simdjson::error_code read_members(Object root, AnswerObject& object);
-  void read_detail(Value value);
-  void read_metadata(Value value, ApiError& error);
-  std::optional<std::string_view> read_kind(Value value, ApiError& error);
+  void settle_error(AnswerObject& object);
   std::string_view pad(std::string_view text);
   void reserve(std::size_t size);
   bool holds_large_buffers() const noexcept;
   static bool check(std::string_view text, std::string& inner);
 
   simdjson::ondemand::parser parser_;
-  std::string padded_;  // a padded copy, if the original has no padding
-  ChunkShape shape_;    // of the chunks before
+  std::string padded_;        // a padded copy, if the original has no padding
+  bool empty_error_ = false;  // the root has an error that says nothing
+  ChunkShape shape_;          // of the chunks before
 };
-
-// Types and codes of errors that most providers share.
-bool is_passing_trouble(
-    std::string_view word) noexcept;                    // an error's type or code: the call may succeed later
-bool is_model_trouble(std::string_view word) noexcept;  // the same: another model may take the call
-bool is_used_up(std::string_view word) noexcept;        // the same: the account pays for no more calls
 
 }  // namespace agentcore::detail::llm

@@ -68,6 +68,7 @@ void OpenAiChatReader::finish(AnswerObject& object) {
 void OpenAiChatReader::read_choices(json::value value, AnswerObject& object) {
   json::array choices;
   if (value.get_array().get(choices)) return;
+  holds_choices_ = true;
   for (auto entry : choices) {
     json::object choice;
     if (entry.get_object().get(choice)) return;

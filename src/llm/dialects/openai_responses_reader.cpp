@@ -50,10 +50,9 @@ std::optional<std::uint64_t> output_index_of(json::value& value) noexcept {
 
 void OpenAiResponsesReader::begin() {
   for (std::string* text :
-       {&type_, &item_id_, &arguments_, &code_, &response_id_, &status_, &reason_, &content_, &reasoning_})
+       {&type_, &item_id_, &arguments_, &response_id_, &status_, &reason_, &content_, &reasoning_})
     text->clear();
   delta_ = {};
-  passing_ = false;
   output_index_.reset();
   summary_index_ = 0;
   item_ = Item{};
@@ -91,20 +90,11 @@ bool OpenAiResponsesReader::read_event_member(const Key& key, json::value& value
   } else if (key.unsafe_is_equal("arguments")) {
     arguments_ = word(value).value_or("");
   } else if (key.unsafe_is_equal("code")) {
-    read_code(value);
+    error_reader().read_code(value, loose_);
   } else {
     return false;
   }
   return true;
-}
-
-void OpenAiResponsesReader::read_code(json::value value) {
-  if (const auto name = word(value)) {
-    code_ = *name;
-    passing_ = is_passing_trouble(code_);
-  } else {
-    passing_ = is_retryable_status(count_of(value));
-  }
 }
 
 // The members of an event that refer to the whole response.
@@ -119,7 +109,10 @@ bool OpenAiResponsesReader::read_response_member(const Key& key, json::value& va
   if (key.unsafe_is_equal("id")) {
     response_id_ = word(value).value_or("");
   } else if (key.unsafe_is_equal("status")) {
-    status_ = word(value).value_or("");
+    if (const auto name = word(value))
+      status_ = *name;
+    else
+      error_reader().read_code(value, loose_);
   } else if (key.unsafe_is_equal("model")) {
     if (const auto name = text(value, model_)) object.model = *name;
   } else if (key.unsafe_is_equal("usage")) {
@@ -293,7 +286,7 @@ void OpenAiResponsesReader::finish(AnswerObject& object) {
   } else if (!type_.empty()) {
     finish_event(object);
   } else if (is_pending(status_)) {
-    if (!object.error) object.error = ApiError{pending_text(status_)};
+    if (!object.error) object.error = ApiError{.message = pending_text(status_), .known = ErrorKind::refused};
   } else if (has_output_) {
     object.has_choice = true;
     give_output(object);
@@ -397,22 +390,18 @@ void OpenAiResponsesReader::finish_response(std::string_view status, AnswerObjec
     object.finish_reason = reason_.empty() ? FinishReason::length : end.reason;
     object.error = std::move(end.error);
   } else if (status == "failed" && !object.error) {
-    object.error = ApiError{"the response failed, and nothing says why"};
+    object.error =
+        ApiError{.message = "the response failed, and nothing says why", .known = ErrorKind::passing};
   } else if (status == "cancelled") {
-    object.error = ApiError{"the provider cancelled the response"};
+    object.error = ApiError{.message = "the provider cancelled the response", .known = ErrorKind::passing};
   }
 }
 
 // {"type": "error", "code": ..., "message": ...}, or the same inside of an error object.
 void OpenAiResponsesReader::finish_error(AnswerObject& object) {
   forget_output(object);
-  if (!object.error) {
-    const std::string_view message = loose_.message.empty() ? std::string_view(code_) : loose_.message;
-    object.error = ApiError{message.empty() ? "an error without a message" : std::string(message)};
-  }
-  ApiError& error = *object.error;
-  error.retryable = error.retryable || passing_ || is_passing_trouble(type_);
-  error.model_specific = error.model_specific || is_model_trouble(code_);
+  if (!object.error) object.error.emplace();
+  note_code(type_, loose_);
 }
 
 // Only a whole response has an output; in other objects a member of that name has another meaning.

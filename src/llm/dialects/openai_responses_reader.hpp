@@ -42,7 +42,6 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   bool read_event_member(const Key& key, Value& value);
   bool read_response_member(const Key& key, Value& value, AnswerObject& object);
   void read_response(Value value, AnswerObject& object);
-  void read_code(Value value);
   void read_usage(Value value, AnswerObject& object);
   void read_output(Value value, AnswerObject& object);
   void read_item(Value value, bool whole, AnswerObject& object);
@@ -69,8 +68,6 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   std::string delta_repair_;
   std::string item_id_;
   std::string arguments_;
-  std::string code_;
-  bool passing_ = false;  // according to the error code
   std::optional<std::uint64_t> output_index_;
   std::uint64_t summary_index_ = 0;
   Item item_;

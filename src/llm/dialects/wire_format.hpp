@@ -2,6 +2,7 @@
 // dialect is a pair of files of its own, NAME_request.cpp and NAME_reader.cpp.
 #pragma once
 
+#include "llm/dialects/api_error.hpp"
 #include "llm/dialects/reasoning_details.hpp"
 #include "llm/dialects/tool_call_assembler.hpp"
 #include "llm/dialects/usage_counts.hpp"
@@ -21,22 +22,6 @@ namespace agentcore::detail::llm {
 
 // The last data line of a complete stream of the OpenAI chat dialect. The other dialects accept it, too.
 inline constexpr std::string_view done_mark = "[DONE]";
-
-// True for an HTTP status after which the same request may succeed: 408, 429 and 500 to 599 (X19).
-constexpr bool is_retryable_status(std::uint64_t status) noexcept {
-  return status == 408 || status == 429 || (status >= 500 && status < 600);
-}
-
-// A provider's error object. `message` is valid UTF-8, as the provider wrote it.
-struct ApiError {
-  std::string message;
-  bool retryable = false;       // according to the object's own code or type
-  bool lasting = false;         // the account is used up: waiting does not help, whatever the status
-  bool model_specific = false;  // see ChatError
-  // Of a gateway (OpenRouter): the error of the provider behind it, unchanged, and that provider's name.
-  std::string raw = {};
-  std::string provider = {};
-};
 
 inline constexpr std::size_t max_reasoning_blocks = 1000;  // of one answer
 
@@ -105,8 +90,8 @@ class AnswerReader {
   // are readable, otherwise in a copy.
   virtual bool parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) = 0;
 
-  // Reads a whole body: as a chunk, and the JSON is checked to the last byte. An error object is found in any
-  // of its usual shapes: {"error": {"message": ...}}, {"error": "..."}, {"message": ...}, {"detail": ...}.
+  // Reads a whole body: as a chunk, and the JSON is checked to the last byte. An error is found in any of its
+  // usual forms (ErrorReader), also in a list (Google).
   virtual bool parse_body(std::string_view json, AnswerObject& object) = 0;
 };
 

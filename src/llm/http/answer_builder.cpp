@@ -16,6 +16,15 @@ bool is_success(int status) noexcept {
   return status >= 200 && status <= 299;
 }
 
+// Keeps the data of the first event that has any.
+struct FirstEvent final : SseReader::Listener {
+  bool on_event(std::string_view event, std::size_t /*readable_behind*/) override {
+    data = event;
+    return data.empty();
+  }
+  std::string data;
+};
+
 }  // namespace
 
 AnswerBuilder::AnswerBuilder(AnswerContext& context, const ChatRequest& request, AnswerListener& listener)
@@ -30,7 +39,8 @@ void AnswerBuilder::begin(const net::HttpHead& head, std::chrono::sys_time<std::
   status_ = head.status;
   if (!is_success(status_)) {
     phase_ = Phase::failure;
-    retry_after_ = retry_after(head, now).value_or(retry_after_);
+    retry_headers_.retry_after = retry_after(head, now).value_or(retry_headers_.retry_after);
+    retry_headers_.should_retry = should_retry(head);
   } else if (head.content_type == "text/event-stream") {
     phase_ = Phase::declared_stream;
   } else if (!asked_stream_ || head.content_type == "application/json") {
@@ -112,19 +122,43 @@ ChatOutcome AnswerBuilder::finish(const net::HttpEnd& end) {
   if (is_complete())
     return content_.has_answer() ? completed() : failed(context_.errors.no_answer(status_, done_mark));
   if (end.code == Errc::cancelled) return cancelled();
+  if (rest_is_error()) return failed(*content_.error());
   if (end.code != Errc::none) return failed(context_.errors.transfer(end));
   if (phase_ == Phase::stream || phase_ == Phase::declared_stream)
     return failed(context_.errors.cut_short(status_));
   return finish_body(end.message);
 }
 
+// A stream that ended within an event is cut, but an error in that event says more. Any other event counts
+// only with its blank line: what came of it may not be all.
+bool AnswerBuilder::rest_is_error() {
+  const std::string_view rest = phase_ == Phase::stream ? reader_.take_rest() : std::string_view();
+  AnswerObject object;
+  if (rest.empty() || !context_.reader->parse_chunk(rest, 0, object) || !object.error) return false;
+  content_.take(object, status_);
+  return content_.error() != nullptr;
+}
+
+// The body of a failure may be a stream: "data: {"error": ...}".
+ChatOutcome AnswerBuilder::finish_failure(std::string_view note) {
+  AnswerObject object;
+  bool parsed = context_.reader->parse_body(without_mark(body_), object);
+  if (!parsed) {
+    FirstEvent event;
+    SseReader reader(failure_bytes);
+    reader.feed(body_, event);
+    if (event.data.empty()) event.data = reader.take_rest();
+    parsed = context_.reader->parse_body(event.data, object);
+  }
+  return failed(context_.errors.status(status_, body_, parsed ? &object : nullptr, note, retry_headers_));
+}
+
 ChatOutcome AnswerBuilder::finish_body(std::string_view note) {
   const CallErrors& errors = context_.errors;
-  AnswerObject object;
   made_reader_large_ = body_.size() > large_object;
+  if (!is_success(status_)) return finish_failure(note);
+  AnswerObject object;
   const bool parsed = context_.reader->parse_body(without_mark(body_), object);
-  if (!is_success(status_))
-    return failed(errors.status(status_, body_, parsed ? &object : nullptr, note, retry_after_));
   if (!parsed) return failed(errors.not_json(status_, body_));
   if (!object.error && !object.has_choice) {
     content_.take_meta(object);

@@ -57,6 +57,8 @@ class AnswerBuilder final : private SseReader::Listener {
   bool feed_stream(std::string_view bytes);
   void note_end(const net::HttpEnd& end);
   ChatOutcome finish_body(std::string_view note);
+  ChatOutcome finish_failure(std::string_view note);
+  bool rest_is_error();
   ChatOutcome completed();
   ChatOutcome failed(ChatError error) const;
   ChatOutcome accounted(ChatOutcome outcome) const;
@@ -73,7 +75,7 @@ class AnswerBuilder final : private SseReader::Listener {
   AnswerContent content_;
   std::unique_ptr<ChatError> error_;  // an error in the form of the stream; content_ has its own
   std::string body_;                  // of an answer that is not a stream, or not yet known to be one
-  std::chrono::milliseconds retry_after_{0};
+  RetryHeaders retry_headers_;
 };
 
 }  // namespace agentcore::detail::llm

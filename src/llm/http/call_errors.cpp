@@ -37,29 +37,18 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(space_mark) - first + 1);
 }
 
-bool mentions(std::string_view text, std::string_view phrase) noexcept {
-  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
-  return std::search(text.begin(), text.end(), phrase.begin(), phrase.end(), same) != text.end();
-}
-
-// True if the error is about the model, for the many servers whose errors have no code for it: a model that
-// does not exist, or whose context is too small.
-bool blames_model(int status, std::string_view message) noexcept {
-  if (status == 402) return true;  // no credit left for this model, but perhaps for others
-  if (status == 404) return mentions(message, "model") || mentions(message, "no endpoints");
-  if (status != 400 && status != 413 && status != 422) return false;
-  for (const char* phrase : {"context length", "context window", "context size", "maximum context",
-                             "prompt is too long", "too many tokens", "maximum number of tokens"})
-    if (mentions(message, phrase)) return true;
-  return false;
+// The facts of a failed answer without an error object. A page for people has no words that count.
+ApiError facts_of(std::string_view body) {
+  const std::string_view text = trimmed(body);
+  return {.message = text.starts_with('<') ? std::string() : core::valid_utf8(text.substr(0, excerpt_bytes))};
 }
 
 // The remedy for a status with one meaning everywhere; else empty. For a faulty request (400, 422) the
 // server's own message has the reason.
-std::string_view advice(int status, bool blames_model, bool lasting) noexcept {
+std::string_view advice(int status, ErrorKind kind) noexcept {
   if (status >= 300 && status < 400)
     return "set HttpLlmOptions::base_url to the new address, if you trust it";
-  if (lasting || status == 402) return "check the account at the provider";
+  if (kind == ErrorKind::account_exhausted) return "check the account at the provider";
   if (status >= 500) return "the server has failed; try again later";
   switch (status) {
     case 401:
@@ -67,8 +56,9 @@ std::string_view advice(int status, bool blames_model, bool lasting) noexcept {
     case 403:
       return "check the permissions of the key at the provider";
     case 404:
-      return blames_model ? "check HttpLlmOptions::model"
-                          : "check HttpLlmOptions::base_url: the path of the dialect is added to it";
+      return kind == ErrorKind::model_unknown
+                 ? "check HttpLlmOptions::model"
+                 : "check HttpLlmOptions::base_url: the path of the dialect is added to it";
     case 407:
       return "check HttpLlmOptions::proxy";
     case 408:
@@ -98,36 +88,34 @@ ChatError CallErrors::transfer(const net::HttpEnd& end) const {
 }
 
 ChatError CallErrors::status(int status, std::string_view body, const AnswerObject* object,
-                             std::string_view note, std::chrono::milliseconds retry_after) const {
-  const bool retryable = is_retryable_status(static_cast<std::uint64_t>(status));
-  const bool is_api_error = object && object->error;
-  const std::string text =
-      is_api_error ? message_of(*object->error) : excerpt(trimmed(body), excerpt_characters);
-  const bool model = is_api_error && (object->error->model_specific || blames_model(status, text));
+                             std::string_view note, const RetryHeaders& headers) const {
+  const ApiError* const error = object && object->error ? &*object->error : nullptr;
+  const ErrorClass found = classify(status, error != nullptr ? *error : facts_of(body), headers);
+  const std::string text = error != nullptr ? message_of(*error) : excerpt(trimmed(body), excerpt_characters);
   const std::string lead =
       fmt::format("HTTP {}{}{}{}{}: ", status, place_.empty() ? "" : " from ", place_,
-                  asked_pause(retry_after), note.empty() ? "" : fmt::format(", {}", note));
-  const bool lasting = is_api_error && object->error->lasting;
-  ChatError error = make(is_api_error ? Errc::api_error : Errc::http_error,
-                         lead + (text.empty() ? "the answer has no text" : text), status,
-                         retryable && !lasting, in_parentheses(advice(status, model, lasting)));
-  error.model_specific = model;
-  error.retry_after = retry_after;
-  return error;
+                  asked_pause(headers.retry_after), note.empty() ? "" : fmt::format(", {}", note));
+  return classified(make(error != nullptr ? Errc::api_error : Errc::http_error,
+                         lead + (text.empty() ? "the answer has no text" : text), status, found.retryable,
+                         in_parentheses(advice(status, found.kind))),
+                    found);
 }
 
 ChatError CallErrors::api(int status, const ApiError& error) const {
-  ChatError made = make(Errc::api_error, message_of(error), status, error.retryable && !error.lasting,
-                        from("", "the error inside the answer"));
-  made.model_specific = error.model_specific;
-  return made;
+  const ErrorClass found = classify(status, error);
+  const std::string_view account =
+      found.kind == ErrorKind::account_exhausted ? "check the account at the provider" : "";
+  return classified(make(Errc::api_error, message_of(error), status, found.retryable,
+                         from(account, "the error inside the answer")),
+                    found);
 }
 
 ChatError CallErrors::not_json(int status, std::string_view body) const {
   const std::string said =
       trimmed(body).empty() ? "The response is empty." : "Raw response: " + excerpt(body, raw_characters);
-  return make(Errc::invalid_response, "Failed to parse API response as JSON. " + said, status,
-              trimmed(body).starts_with('{'), from("check HttpLlmOptions::base_url"));
+  const bool is_retryable = trimmed(body).empty() || trimmed(body).starts_with('{');
+  return make(Errc::invalid_response, "Failed to parse API response as JSON. " + said, status, is_retryable,
+              from("check HttpLlmOptions::base_url"));
 }
 
 ChatError CallErrors::no_answer(int status, std::string_view body) const {
@@ -135,7 +123,7 @@ ChatError CallErrors::no_answer(int status, std::string_view body) const {
   return make(Errc::invalid_response,
               "The API returned an empty response (no answer in it)." +
                   (trimmed(raw).empty() ? std::string() : " Raw response: " + raw),
-              status, false, from("check HttpLlmOptions::dialect"));
+              status, body == done_mark, from("check HttpLlmOptions::dialect"));
 }
 
 ChatError CallErrors::empty_answer(int status) const {
@@ -226,6 +214,14 @@ ChatError CallErrors::make(Errc code, std::string_view message, int status, bool
           .message = std::string(core::first_characters(text, room)) + last,
           .http_status = status,
           .retryable = retryable};
+}
+
+// The code stays what it is, but for an account that is used up: waiting is the remedy of no such error.
+ChatError CallErrors::classified(ChatError error, const ErrorClass& found) {
+  if (found.kind == ErrorKind::account_exhausted) error.code = Errc::account_exhausted;
+  error.model_specific = found.model_specific;
+  error.retry_after = found.retry_after;
+  return error;
 }
 
 // " (WHAT came from PLACE; ADVICE)"; empty where the place is not known.

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "llm/dialects/wire_format.hpp"
+#include "llm/http/error_class.hpp"
 #include "llm/http/redactor.hpp"
 #include "net/transport.hpp"
 
 #include <agentcore/error.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@
 namespace agentcore::detail::llm {
 
 // Makes the errors of one client. Their messages are safe to show (display()), at most about a thousand
-// characters long, and without the client's secrets. `retryable` follows X19.
+// characters long, and without the client's secrets. classify() decides what a provider's error means.
 class CallErrors {
  public:
   // `place`: the address of the calls, as net::location_of() writes it; empty: not known.
@@ -30,10 +30,11 @@ class CallErrors {
   // A status outside 2xx; `object` is the parsed body, null when the body is not JSON. `note`: added by the
   // transport, e.g. why a redirect was not followed.
   ChatError status(int status, std::string_view body, const AnswerObject* object, std::string_view note,
-                   std::chrono::milliseconds retry_after) const;
+                   const RetryHeaders& headers) const;
   // An error object inside an answer with a good status.
   ChatError api(int status, const ApiError& error) const;
-  // A whole answer that is not JSON (O5), or lacks a required part (O6).
+  // A whole answer that is not JSON (O5), or lacks a required part (O6). An empty answer is retryable, as an
+  // empty stream is: of a stream, `body` is its last event.
   ChatError not_json(int status, std::string_view body) const;
   ChatError no_answer(int status, std::string_view body) const;
   // An answer without text and calls, which ended for a reason that this client does not know.
@@ -52,6 +53,7 @@ class CallErrors {
  private:
   ChatError make(Errc code, std::string_view message, int status, bool retryable,
                  std::string_view tail = {}) const;
+  static ChatError classified(ChatError error, const ErrorClass& found);
   ChatError too_large(int status, std::string_view what, std::size_t limit, std::string_view option) const;
   std::string from(std::string_view advice = {}, std::string_view what = "the answer") const;
   std::string shown(std::string_view received) const;

@@ -102,6 +102,12 @@ std::optional<std::uint64_t> count_in(std::string_view text) noexcept {
   return count;
 }
 
+std::optional<double> number_in(std::string_view text) noexcept {
+  Scanner in(text);
+  const auto number = in.number();
+  return in.at_end() ? number : std::nullopt;
+}
+
 // A duration, a date, or an instant since 1970, in milliseconds (OpenRouter) or in seconds.
 Duration reset_in(std::string_view text, UtcTime now) noexcept {
   constexpr std::uint64_t year_2001 = 1'000'000'000'000, year_5138 = 100'000'000'000'000;  // in ms
@@ -239,8 +245,8 @@ std::optional<Duration> parse_duration(std::string_view text) noexcept {
 
 std::optional<milliseconds> retry_after(const net::HttpHead& head, UtcTime now) noexcept {
   const auto rounded = [](Duration wait) { return std::chrono::ceil<milliseconds>(wait); };
-  if (const auto count = count_in(head.field("retry-after-ms")))
-    return rounded(seconds(static_cast<double>(*count) / 1e3));
+  for (const char* name : {"retry-after-ms", "x-ms-retry-after-ms"})
+    if (const auto count = number_in(head.field(name))) return rounded(seconds(*count / 1e3));
   const std::string_view text = head.field("retry-after");
   if (text.empty()) return std::nullopt;
   if (const auto wait = parse_duration(text)) return rounded(*wait);
@@ -248,6 +254,15 @@ std::optional<milliseconds> retry_after(const net::HttpHead& head, UtcTime now) 
   const auto date = parse_http_date(text, now);
   if (!date) return std::nullopt;
   return rounded(until(*date, now));
+}
+
+std::optional<bool> should_retry(const net::HttpHead& head) noexcept {
+  const std::string_view text = head.field("x-should-retry");
+  const auto is = [text](std::string_view small) {
+    return std::ranges::equal(text, small, [](char c, char s) { return (c | 0x20) == s; });
+  };
+  if (is("true")) return true;
+  return is("false") ? std::optional(false) : std::nullopt;
 }
 
 std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noexcept {

@@ -25,12 +25,18 @@ std::optional<UtcTime> parse_rfc3339(std::string_view text) noexcept;
 // "6m0s", "1h2m3s", "20ms", "1.5s": how OpenAI writes a duration. A bare number is seconds.
 std::optional<Duration> parse_duration(std::string_view text) noexcept;
 
-// The pause that the server asks for: retry-after-ms, or Retry-After in seconds or as a date. A date is
-// compared with the answer's own Date if there is one, else with `now`; a date in the past gives 0. Empty
-// when the headers are missing or cannot be parsed.
+// The pause that the server asks for: retry-after-ms or x-ms-retry-after-ms, a number that may have a
+// fraction, or Retry-After in seconds or as a date. A date is compared with the answer's own Date if there is
+// one, else with `now`; a date in the past gives 0. Empty when the headers are missing or cannot be parsed.
 std::optional<std::chrono::milliseconds> retry_after(const net::HttpHead& head, UtcTime now) noexcept;
 
+// x-should-retry: "true" or "false", in any case. Empty when the header is missing or says something else.
+std::optional<bool> should_retry(const net::HttpHead& head) noexcept;
+
 // x-ratelimit-{limit,remaining,reset}-{requests,tokens}, those of Anthropic, and the plain
+// x-should-retry: "true" or "false", in any case. Empty when the header is missing or says something else.
+std::optional<bool> should_retry(const net::HttpHead& head) noexcept;
+
 // x-ratelimit-{limit,remaining,reset} and ratelimit-... of requests. Empty when there is none of them.
 std::optional<RateLimit> rate_limit(const net::HttpHead& head, UtcTime now) noexcept;
 

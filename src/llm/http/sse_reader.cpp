@@ -65,6 +65,11 @@ SseReader::Status SseReader::feed(std::string_view piece, Listener& listener) {
   return Status::more;
 }
 
+std::string_view SseReader::take_rest() {
+  if (!line_.empty() && !take_line(line_, false)) return {};
+  return has_data_ ? std::string_view(data_) : std::string_view();
+}
+
 const char* SseReader::skip_mark(const char* at, const char* end) {
   for (; at != end && mark_ < byte_order_mark.size(); ++at, ++mark_) {
     if (*at == byte_order_mark[mark_]) continue;

@@ -9,10 +9,10 @@ namespace agentcore::detail::llm {
 
 // Takes a stream in pieces, cut anywhere, and delivers each event's data. Lines end in LF, CR or CRLF;
 // several data lines of one event are joined by LF; a byte order mark, comments and all other fields are
-// skipped; an event without its blank line at the end of the stream is dropped. One thing is not in the
-// standard: a field "error" is read as data, because llama.cpp sends its errors so ("error: {...}"). Lines
-// are read in place: only a line that is cut by a piece is copied. One reader reads one stream; between
-// events it holds a few hundred bytes at most.
+// skipped; an event without its blank line at the end of the stream is dropped, see take_rest(). One thing is
+// not in the standard: a field "error" is read as data, because llama.cpp sends its errors so ("error:
+// {...}"). Lines are read in place: only a line that is cut by a piece is copied. One reader reads one
+// stream; between events it holds a few hundred bytes at most.
 class SseReader {
  public:
   class Listener {
@@ -36,6 +36,10 @@ class SseReader {
   // Reads the next piece. After anything but `more` the reader cannot be used. The listener may destroy
   // everything but this reader.
   Status feed(std::string_view piece, Listener& listener);
+
+  // At the end of the stream: the data of an event that has no blank line behind it, as far as it came; empty
+  // if there is none. Valid until the reader is destroyed. The reader cannot be used after it.
+  std::string_view take_rest();
 
  private:
   const char* skip_mark(const char* at, const char* end);

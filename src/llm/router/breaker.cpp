@@ -28,6 +28,7 @@ Health health_of(const ChatOutcome& outcome) noexcept {
       return Health::ill;
     case Errc::http_error:
     case Errc::api_error:
+    case Errc::account_exhausted:
       return health_of_answer(outcome.error);
     // A bad certificate is not counted either: it ends its call, and an open circuit would hide it from the
     // next call.

@@ -20,7 +20,7 @@ Error refused(int status, ApiError error = {}, std::chrono::milliseconds pause =
   if (error.message.empty()) error.message = "no";
   AnswerObject object;
   object.error = error;
-  return errors().status(status, "", &object, "", pause);
+  return errors().status(status, "", &object, "", {.retry_after = pause});
 }
 
 std::string from(std::string_view advice = {}) {
@@ -34,7 +34,6 @@ void add_statuses(ErrorRows& rows) {
   };
   add(400, refused(400), ": no");
   add(401, refused(401), ": no (check the key: HttpLlmOptions::api_key, api_key_env or api_key_source)");
-  add(402, refused(402), ": no (check the account at the provider)");
   add(403, refused(403), ": no (check the permissions of the key at the provider)");
   add(404, refused(404), ": no (check HttpLlmOptions::base_url: the path of the dialect is added to it)");
   add(404, refused(404, {.message = "no such model"}), ": no such model (check HttpLlmOptions::model)");
@@ -44,20 +43,31 @@ void add_statuses(ErrorRows& rows) {
   add(429, refused(429), ": no (make fewer calls at a time (CallLimits), or try again later)");
   add(429, refused(429, {}, 1500ms),
       ", and asks for a pause of 1.5 s: no (make fewer calls at a time (CallLimits), or try again later)");
-  add(429, refused(429, {.message = "no", .lasting = true}), ": no (check the account at the provider)");
   add(503, refused(503), ": no (the server has failed; try again later)");
   add(502, refused(502, {.message = "no", .raw = "{}", .provider = "p"}),
       ": no: {} (from p) (the server has failed; try again later)");
 }
 
+void add_account(ErrorRows& rows) {
+  const auto add = [&rows](std::string cause, Error error, std::string text) {
+    rows.push_back({std::move(cause), std::move(error), Errc::account_exhausted, std::move(text)});
+  };
+  const std::string rest = " from " + place + ": no (check the account at the provider)";
+  add("HTTP 402", refused(402), "HTTP 402" + rest);
+  add("HTTP 429 of a used-up account", refused(429, {.message = "no", .codes = {"insufficient_quota"}}),
+      "HTTP 429" + rest);
+  add("a used-up account in an answer", errors().api(200, {.message = "no", .codes = {"insufficient_quota"}}),
+      "no (the error inside the answer came from " + place + "; check the account at the provider)");
+}
+
 void add_bodies(ErrorRows& rows) {
-  rows.push_back({"HTTP 500 without an error body", errors().status(500, "<p>", nullptr, "", 0ms),
+  rows.push_back({"HTTP 500 without an error body", errors().status(500, "<p>", nullptr, "", {}),
                   Errc::http_error,
                   "HTTP 500 from " + place + ": <p> (the server has failed; try again later)"});
   rows.push_back(
-      {"HTTP 500 without a body", errors().status(500, "", nullptr, "", 0ms), Errc::http_error,
+      {"HTTP 500 without a body", errors().status(500, "", nullptr, "", {}), Errc::http_error,
        "HTTP 500 from " + place + ": the answer has no text (the server has failed; try again later)"});
-  rows.push_back({"a redirect", errors().status(302, "", nullptr, "the redirect was not followed: why", 0ms),
+  rows.push_back({"a redirect", errors().status(302, "", nullptr, "the redirect was not followed: why", {}),
                   Errc::http_error,
                   "HTTP 302 from " + place +
                       ", the redirect was not followed: why: the answer has no text (set "
@@ -117,6 +127,7 @@ void add_too_large(ErrorRows& rows) {
 ErrorRows test::http_answer_errors() {
   ErrorRows rows;
   add_statuses(rows);
+  add_account(rows);
   add_bodies(rows);
   add_unreadable(rows);
   add_too_large(rows);

@@ -14,6 +14,19 @@ TEST_CASE("a response head is read into status and content type", "[net][O5]") {
   CHECK(head.head().content_type == "text/event-stream");
 }
 
+TEST_CASE("fields that say whether and when to try again are kept", "[net][X19]") {
+  HeadReader head;
+  head.read("HTTP/1.1 429 Too Many Requests\r\n");
+  head.read("X-Should-Retry: false\r\n");
+  head.read("Retry-After-Ms: 12.5\r\n");
+  head.read("x-ms-retry-after-ms: 7\r\n");
+  head.read("X-Other: 1\r\n");
+  CHECK(head.head().field("x-should-retry") == "false");
+  CHECK(head.head().field("retry-after-ms") == "12.5");
+  CHECK(head.head().field("x-ms-retry-after-ms") == "7");
+  CHECK(head.head().fields.size() == 3);
+}
+
 TEST_CASE("interim responses are skipped", "[net]") {
   HeadReader head;
   head.read("HTTP/1.1 103 Early Hints\r\n");

@@ -1,6 +1,7 @@
 // Answers of the Anthropic Messages dialect.
 #include "core/utf8.hpp"
 #include "llm/dialects/anthropic_messages_reader.hpp"
+#include "llm/http/error_class.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
 #include "support/prop.hpp"
@@ -140,8 +141,9 @@ TEST_CASE("Anthropic's counts of the prompt are added up", "[llm][anthropic]") {
 
 TEST_CASE("Anthropic's errors are retryable or model-specific as documented", "[llm][anthropic][X19]") {
   const auto error = [](std::string type, std::string message = "x") {
-    return *body(R"({"type":"error","error":{"type":")" + type + R"(","message":")" + message + "\"}}")
-                .object.error;
+    return detail::llm::classify(
+        200, *body(R"({"type":"error","error":{"type":")" + type + R"(","message":")" + message + "\"}}")
+                  .object.error);
   };
   for (const char* type : {"overloaded_error", "rate_limit_error", "api_error", "timeout_error"})
     CHECK(error(type).retryable);

@@ -2,6 +2,7 @@
 #include "llm/dialects/openai_chat_reader.hpp"
 
 #include "core/utf8.hpp"
+#include "llm/http/error_class.hpp"
 #include "support/catch.hpp"
 #include "support/prop.hpp"
 
@@ -171,7 +172,9 @@ TEST_CASE("error objects are read in every common form", "[llm]") {
 }
 
 TEST_CASE("an error object may be retryable", "[llm][X19]") {
-  const auto retryable = [](const char* json) { return body(json).object.error->retryable; };
+  const auto retryable = [](const char* json) {
+    return detail::llm::classify(200, *body(json).object.error).retryable;
+  };
   CHECK(retryable(R"({"error":{"message":"x","code":502}})"));
   CHECK(retryable(R"({"error":{"message":"x","code":429}})"));
   CHECK(retryable(R"({"error":{"message":"x","type":"server_error"}})"));

@@ -70,13 +70,14 @@ struct Refused {
   int status = 200;
   std::string text = {};  // that came before
   std::string type = all_events;
+  Errc code = Errc::api_error;
 };
 
 void check(const Refused& expected) {
   INFO(expected.server << ": " << expected.body);
   CallFixture fixture;
   const ChatRecord& heard = fixture.answer(expected.status, expected.type, expected.body);
-  REQUIRE(heard.failed_with(Errc::api_error));
+  REQUIRE(heard.failed_with(expected.code));
   CHECK(heard.text() == expected.text);
   CHECK(heard.error().message == expected.message);
   CHECK(heard.error().retryable == expected.retryable);
@@ -121,7 +122,8 @@ TEST_CASE("servers: OpenRouter", "[llm][openai][servers]") {
       .body = events({R"({"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error",)"
                       R"("error":{"code":402,"message":"Insufficient credits","metadata":{"a":[1]}}}]})",
                       "data: [DONE]"}),
-      .message = "Insufficient credits"});
+      .message = "Insufficient credits",
+      .code = Errc::account_exhausted});
   check(Refused{
       .server = "a failure without an error",
       .body = events({delta(R"("content":"H")"), delta(R"("content":"")", "\"error\""), "data: [DONE]"}),
@@ -366,6 +368,7 @@ TEST_CASE("servers: Groq", "[llm][openai][servers]") {
                 .body = events({delta(R"("content":"H")"),
                                 R"({"choices":[],"x_groq":{"id":"req_1","error":"over capacity"}})"}),
                 .message = "over capacity",
+                .retryable = true,
                 .text = "H"});
   check(Refused{
       .server = "an event for errors",

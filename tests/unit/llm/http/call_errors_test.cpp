@@ -28,7 +28,7 @@ std::string refused(int status, std::string_view words, ApiError error = {}, std
   error.message = words;
   AnswerObject object;
   object.error = error;
-  return errors().status(status, "", &object, note, pause).message;
+  return errors().status(status, "", &object, note, {.retry_after = pause}).message;
 }
 
 std::string from(std::string_view advice) {
@@ -56,13 +56,13 @@ TEST_CASE("an HTTP error names its endpoint and what to change", "[llm][O6]") {
         "HTTP 429" + lead +
             ", and asks for a pause of 1.5 s: slow down (make fewer calls at a time (CallLimits), or try "
             "again later)");
-  CHECK(refused(429, "quota", {.message = {}, .lasting = true}) ==
+  CHECK(refused(429, "quota", {.codes = {"insufficient_quota"}}) ==
         "HTTP 429" + lead + ": quota (check the account at the provider)");
   CHECK(refused(503, "busy") == "HTTP 503" + lead + ": busy (the server has failed; try again later)");
-  CHECK(errors().status(500, " \n", nullptr, "", 0ms).message ==
+  CHECK(errors().status(500, " \n", nullptr, "", {}).message ==
         "HTTP 500" + lead + ": the answer has no text (the server has failed; try again later)");
   CHECK(errors()
-            .status(302, "", nullptr, "the redirect to https://b.test:443/ was not followed: why", 0ms)
+            .status(302, "", nullptr, "the redirect to https://b.test:443/ was not followed: why", {})
             .message ==
         "HTTP 302" + lead +
             ", the redirect to https://b.test:443/ was not followed: why: the answer has no text (set "
@@ -121,7 +121,7 @@ TEST_CASE("a key in the path of a URL is in no error", "[llm][O5]") {
   redactor.hide(key, "api key");
   const CallErrors secret(redactor, "https://api.test:443/" + key + "/chat");
   CHECK(secret.not_json(200, "").message.find(key) == std::string::npos);
-  CHECK(secret.status(500, "", nullptr, "", 0ms).message.find(key) == std::string::npos);
+  CHECK(secret.status(500, "", nullptr, "", {}).message.find(key) == std::string::npos);
 }
 
 TEST_CASE("no error text can control a terminal or reorder what a person reads", "[llm][security]") {
@@ -136,7 +136,7 @@ TEST_CASE("no error text can control a terminal or reorder what a person reads",
   error.provider = foul;
   const std::string messages[] = {refused(400, foul),
                                   refused(500, "", error, foul),
-                                  errors().status(502, foul, nullptr, foul, 0ms).message,
+                                  errors().status(502, foul, nullptr, foul, {}).message,
                                   errors().api(200, error).message,
                                   errors().not_json(200, foul).message,
                                   errors().no_answer(200, foul).message,

@@ -37,6 +37,28 @@ TEST_CASE("Retry-After is read as seconds or a date or milliseconds", "[llm][X19
   CHECK_FALSE(retry_after(head({}), now));
 }
 
+TEST_CASE("milliseconds may have a fraction, and other texts count as none", "[llm][X19]") {
+  const auto in_ms = [](std::string text) {
+    return retry_after(head({{"retry-after", "2"}, {"retry-after-ms", std::move(text)}}), now);
+  };
+  CHECK(in_ms("1499.2") == 1500ms);
+  CHECK(in_ms("0.5") == 1ms);
+  CHECK(in_ms("0") == 0ms);
+  for (const char* odd : {"", "-5", "20ms", "nan", "inf", "1,5"}) CHECK(in_ms(odd) == 2s);
+  CHECK(retry_after(head({{"x-ms-retry-after-ms", "350"}}), now) == 350ms);
+}
+
+TEST_CASE("x-should-retry is read in any case of its letters", "[llm][X19]") {
+  const auto said = [](std::string text) {
+    return should_retry(head({{"x-should-retry", std::move(text)}}));
+  };
+  CHECK(said("true") == true);
+  CHECK(said("TRUE") == true);
+  CHECK(said("False") == false);
+  for (const char* odd : {"", "1", "truee", "yes"}) CHECK_FALSE(said(odd).has_value());
+  CHECK_FALSE(should_retry(head({})).has_value());
+}
+
 TEST_CASE("a date is compared with the server's clock", "[llm][X19]") {
   CHECK(retry_after(head({{"retry-after", "Thu, 01 Jan 2026 00:01:00 GMT"},
                           {"date", "Thu, 01 Jan 2026 00:00:00 GMT"}}),

@@ -133,6 +133,8 @@ TEST_CASE("only failures of the endpoint count for its circuit", "[llm][router][
     CHECK(failed(code) == Health::ill);
   for (const int status : {500, 502, 503, 529}) CHECK(failed(Errc::http_error, status) == Health::ill);
   CHECK(failed(Errc::api_error, 200, true) == Health::ill);  // "overloaded", inside a stream
+  for (const int status : {200, 402, 429})
+    CHECK(failed(Errc::account_exhausted, status, false) == Health::well);
 
   for (const int status : {400, 401, 404, 408, 429}) CHECK(failed(Errc::api_error, status) == Health::well);
   CHECK(health_of(ChatOutcome::completed(FinishReason::complete)) == Health::well);
