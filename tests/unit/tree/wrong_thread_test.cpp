@@ -13,6 +13,7 @@
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <set>
@@ -29,6 +30,8 @@ namespace {
 struct Host {
   static RuntimeOptions logging_to(std::vector<std::string>& functions) {
     RuntimeOptions options;
+    // A callback that waits for a thread may take longer than the default: no poll here ends for that reason.
+    options.poll_budget = std::chrono::hours(1);
     options.log = [&functions](const LogRecord& record) {
       if (record.message == "a function of the loop thread was called on another thread")
         functions.emplace_back(record.fields[0].value);
