@@ -167,12 +167,12 @@ TEST_CASE("a program runs in the directory that it is given", "[tools]") {
 TEST_CASE("a program gets the environment of the command with or without that of the host", "[tools]") {
   ToolFixture fixture;
   SubprocessCommand command = command_of({"/usr/bin/env"});
-  command.environment = {{"AGENTCORE_A", "first"}, {"AGENTCORE_A", "1"}, {"HOME", "/nowhere"}};
+  command.environment = {{"AGENTCORE_A", "earlier"}, {"AGENTCORE_A", "1"}, {"HOME", "/nowhere"}};
   const std::string both = fixture.run(program(command)).message;
   CHECK(holds(both, "AGENTCORE_A=1\n"));
   CHECK(holds(both, "HOME=/nowhere\n"));
   CHECK(holds(both, "PATH="));
-  CHECK_FALSE(holds(both, "first"));
+  CHECK_FALSE(holds(both, "AGENTCORE_A=earlier"));
   command.inherit_environment = false;
   CHECK(fixture.run(program(command)).message == "AGENTCORE_A=1\nHOME=/nowhere\n");
 }
