@@ -31,7 +31,7 @@ std::uint32_t drain(core::Node& node, MessagePool& pool) noexcept {
     Cell& cell = pool[newest_first];
     const std::uint32_t next = cell.next.load(std::memory_order_relaxed);
     pool.prefetch(next + 4 * (next - newest_first));  // cells that are sent in a row often lie in a row
-    cell.position = position--;
+    cell.position.store(position--, std::memory_order_relaxed);
     cell.next.store(oldest_first, std::memory_order_relaxed);
     oldest_first = newest_first;
     newest_first = next;
@@ -124,10 +124,10 @@ bool is_full(const core::Node& node, const MessagePool& pool, const ClearedMessa
   }) >= limit;
 }
 
-// Counts a message as pushed that the caller puts in front of the backlog. `queued`: it did. All others are
-// in the backlog then, because their positions depend on the count.
-Push add_place(core::Node& node, MessagePool& pool, const ClearedMessages* cleared,
-               std::uint32_t limit) noexcept {
+// Counts a message as pushed that the caller puts in front of the backlog. `queued`: it did, and the message
+// has that position. All others are in the backlog then, because their positions depend on the count.
+Push add_place(core::Node& node, MessagePool& pool, const ClearedMessages* cleared, std::uint32_t limit,
+               std::uint32_t& position) noexcept {
   for (;;) {
     collect(node, pool);
     std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
@@ -136,6 +136,7 @@ Push add_place(core::Node& node, MessagePool& pool, const ClearedMessages* clear
     if (cleared ? is_full(node, pool, *cleared, head, limit)
                 : head.length(node.taken.load(std::memory_order_relaxed)) >= limit)
       return Push::full;
+    position = pushed(node, head) + 1;
     if (head.newest() == 0 &&
         node.mailbox_head.compare_exchange_strong(raw, head.pushed(0).raw(), std::memory_order_acq_rel))
       return Push::queued;
@@ -174,6 +175,7 @@ Push push(core::Node& node, MessagePool& pool, const ClearedMessages& cleared, s
   cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);
   const bool urgent = cell.is_urgent();  // read before the push: afterwards the loop owns the cell
   const std::uint32_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
+  const std::uint32_t taken = node.taken.load(std::memory_order_acquire);  // as in position()
   std::uint64_t raw = node.mailbox_head.load(std::memory_order_acquire);
   for (;;) {
     Head head{raw};
@@ -190,6 +192,7 @@ Push push(core::Node& node, MessagePool& pool, const ClearedMessages& cleared, s
       continue;
     }
     cell.next.store(head.newest(), std::memory_order_relaxed);
+    cell.position.store(taken + head.length(taken) + 1, std::memory_order_relaxed);
     if (urgent) pool.count_urgent(1);  // first, so that the loop finds the message in time
     if (node.mailbox_head.compare_exchange_weak(raw, head.pushed(number).raw(), std::memory_order_seq_cst,
                                                 std::memory_order_acquire))
@@ -261,24 +264,27 @@ bool has_delegated(core::Node& node, MessagePool& pool) noexcept {
 }
 
 void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept {
-  [[maybe_unused]] const Push added = add_place(node, pool, nullptr, no_limit_of_messages);
+  std::uint32_t unused = 0;  // it keeps its position
+  [[maybe_unused]] const Push added = add_place(node, pool, nullptr, no_limit_of_messages, unused);
   assert(added == Push::queued);  // only the loop closes a mailbox, and the message was taken out of this one
   if (pool[number].is_urgent()) pool.count_urgent(1);
   pool[number].next.store(node.backlog, std::memory_order_relaxed);
   node.backlog = number;
 }
 
-Push push_front(core::Node& node, MessagePool& pool, const ClearedMessages& cleared, std::uint32_t number,
-                std::uint32_t epoch) noexcept {
+Push push_front(core::Node& node, MessagePool& pool, ClearedMessages& cleared, std::uint32_t number,
+                std::uint32_t epoch, std::uint64_t sent_at) noexcept {
   const std::uint32_t generation = node.load().generation();
   if (const Head head{node.mailbox_head.load(std::memory_order_acquire)};
       head.is_closed() && !open_after_resume(node, head, generation, epoch))
     return Push::closed;
-  const Push added = add_place(node, pool, &cleared, node.mailbox_limit.load(std::memory_order_relaxed));
+  std::uint32_t position = 0;
+  const Push added =
+      add_place(node, pool, &cleared, node.mailbox_limit.load(std::memory_order_relaxed), position);
   if (added != Push::queued) return added;
   Cell& cell = pool[number];
   cell.agent.store(core::make_id(node.index, generation), std::memory_order_relaxed);
-  cell.position = node.taken.load(std::memory_order_relaxed);
+  cell.position.store(cleared.place_in_front(node.id(), sent_at, position), std::memory_order_relaxed);
   if (cell.is_urgent()) pool.count_urgent(1);
   cell.next.store(node.backlog, std::memory_order_relaxed);
   node.backlog = number;
@@ -303,7 +309,7 @@ std::uint32_t position(const core::Node& node) noexcept {
 DroppedMessages clear_up_to(core::Node& node, MessagePool& pool, std::uint32_t position) noexcept {
   collect(node, pool);
   return extract(node, pool, [position](const Cell& cell) {
-    return static_cast<std::int32_t>(position - cell.position) >= 0;
+    return static_cast<std::int32_t>(position - cell.position.load(std::memory_order_relaxed)) >= 0;
   });
 }
 

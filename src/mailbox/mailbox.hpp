@@ -103,10 +103,11 @@ bool has_delegated(core::Node& node, MessagePool& pool) noexcept;
 // Puts the message of that cell back, which was the last one taken: it is the next one again. @loop_thread
 void put_back(core::Node& node, MessagePool& pool, std::uint32_t number) noexcept;
 
-// Puts the message of that cell in front of all others. `epoch`: the present one of the open agent. On any
-// result except queued the caller still owns the cell. @loop_thread
-Push push_front(core::Node& node, MessagePool& pool, const ClearedMessages& cleared, std::uint32_t number,
-                std::uint32_t epoch) noexcept;
+// Puts the message of that cell in front of all others. `epoch`: the present one of the open agent.
+// `sent_at`: ClearedMessages::count() when it was sent; a verb that came later has dropped it. On any result
+// except queued the caller still owns the cell. @loop_thread
+Push push_front(core::Node& node, MessagePool& pool, ClearedMessages& cleared, std::uint32_t number,
+                std::uint32_t epoch, std::uint64_t sent_at) noexcept;
 
 // The cells of the waiting messages, the next one first: calls visit(number) for each. @loop_thread
 template <typename Visit>

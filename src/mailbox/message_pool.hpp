@@ -29,7 +29,8 @@ namespace agentcore::detail::mailbox {
 class alignas(64) Cell {
  public:
   std::atomic<std::uint32_t> next{0};
-  std::uint32_t position = 0;          // in the sequence of the mailbox's messages; set by the loop
+  // In the sequence of the mailbox's messages; set by the sender, and again by the loop, which is exact.
+  std::atomic<std::uint32_t> position{0};
   std::atomic<core::NodeId> agent{0};  // that it was sent to
   std::atomic<std::uint64_t> id{0};    // MessageId::value, and MessagePool::withdrawn
 

@@ -21,10 +21,11 @@ namespace agentcore::detail::mailbox {
 struct SteerEntry {
   std::uint32_t cell = 0;
   MessageId id;
-  bool now = false;          // the open model call was ended for it
-  bool give_back = false;    // if the turn ends first: it is returned, and does not begin a turn
-  bool dropped = false;      // a verb has dropped it
-  Errc reason = Errc::none;  // why it is returned; for the loop
+  bool now = false;           // the open model call was ended for it
+  bool give_back = false;     // if the turn ends first: it is returned, and does not begin a turn
+  bool dropped = false;       // a verb has dropped it
+  std::uint64_t sent_at = 0;  // ClearedMessages::count()
+  Errc reason = Errc::none;   // why it is returned; for the loop
 };
 
 // Any thread adds, the loop thread takes. A tree has one; most of the time it is empty, and then each

@@ -28,7 +28,7 @@ std::vector<std::uint32_t> MailWriter::waiting(core::Node& node) const {
   mailbox::for_each(node, pool_, [&](std::uint32_t cell) {
     const mailbox::Cell& waiting = pool_[cell];
     if (!waiting.is_delegated() && !mailbox::MessagePool::is_withdrawn(waiting) &&
-        !cleared_.covers(node.id(), waiting.position))
+        !cleared_.covers(node.id(), waiting.position.load(std::memory_order_relaxed)))
       cells.push_back(cell);
   });
   return cells;

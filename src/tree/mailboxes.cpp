@@ -202,8 +202,10 @@ SteerResult Mailboxes::put_into_turn(Node& node, core::NodeId id, Cell& cell, co
     if (before.grade != core::Grade::none) return {Errc::agent_stopping};
     SteerResult result{.id = cell.id()};
     tree_.pool[cell.number()].agent.store(id, std::memory_order_relaxed);
-    const mailbox::SteerEntry entry{
-        .cell = cell.number(), .id = result.id, .give_back = options.fallback == SteerFallback::give_back};
+    const mailbox::SteerEntry entry{.cell = cell.number(),
+                                    .id = result.id,
+                                    .give_back = options.fallback == SteerFallback::give_back,
+                                    .sent_at = tree_.cleared.count()};
     const auto check = [&](mailbox::SteerEntry& added, std::uint32_t reasks) {
       const GateView view = core::look(node, core::generation_of(id));
       if (!view.open() || view.grade != core::Grade::none)
@@ -251,7 +253,14 @@ void Mailboxes::on_deadline(core::NodeId agent, MessageId id) noexcept {
   if (!node) return;
   const LoopEntry entry(tree_.lifetime);
   if (const std::uint32_t number = find_queued(*node, agent, id))
-    drop(*node, mailbox::remove(*node, tree_.pool, number), DropReason::deadline_exceeded);
+    remove(*node, number, DropReason::deadline_exceeded);
+}
+
+// The message of that cell waits, and is not dropped yet.
+void Mailboxes::remove(Node& node, std::uint32_t number, DropReason reason) {
+  const mailbox::DroppedMessages dropped = mailbox::remove(node, tree_.pool, number);
+  tree_.cleared.note_taken(node.id(), tree_.pool[number].position.load(std::memory_order_relaxed));
+  drop(node, dropped, reason);
 }
 
 // Reports messages that were removed from a mailbox whose agent is perhaps in no ready list. A sender that
@@ -360,9 +369,8 @@ ChangeResult Mailboxes::edit_queued(core::NodeId agent, MessageId id, Message&& 
 }
 
 ChangeResult Mailboxes::remove_queued(core::NodeId agent, MessageId id) {
-  return change_queued(agent, id, [&](Node& node, std::uint32_t number) {
-    drop(node, mailbox::remove(node, tree_.pool, number), DropReason::removed);
-  });
+  return change_queued(agent, id,
+                       [&](Node& node, std::uint32_t number) { remove(node, number, DropReason::removed); });
 }
 
 }  // namespace agentcore::detail::tree

@@ -61,6 +61,7 @@ class Mailboxes {
   void on_deadline(core::NodeId agent, MessageId id) noexcept;
   void note_mail(core::NodeId id) noexcept;
   void drop(core::Node& node, const mailbox::DroppedMessages& dropped, DropReason reason);
+  void remove(core::Node& node, std::uint32_t number, DropReason reason);
   Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective);
 
   std::uint32_t find_queued(core::Node& node, core::NodeId agent, MessageId id) noexcept;

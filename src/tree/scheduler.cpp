@@ -100,14 +100,26 @@ Scheduler::Begins Scheduler::begins(const Node& node, PackedState packed) noexce
 
 std::uint32_t Scheduler::take(Node& node, Begins begins) noexcept {
   if (begins == Begins::none) return 0;
-  return begins == Begins::all ? mailbox::take(node, tree_.pool) : mailbox::take_delegated(node, tree_.pool);
+  const std::uint32_t number =
+      begins == Begins::all ? mailbox::take(node, tree_.pool) : mailbox::take_delegated(node, tree_.pool);
+  if (number) tree_.cleared.note_taken(node.id(), position_of(number));
+  return number;
+}
+
+void Scheduler::put_back(Node& node, std::uint32_t number) noexcept {
+  mailbox::put_back(node, tree_.pool, number);
+  tree_.cleared.note_put_back(node.id(), position_of(number));
+}
+
+std::uint32_t Scheduler::position_of(std::uint32_t number) const noexcept {
+  return tree_.pool[number].position.load(std::memory_order_relaxed);
 }
 
 // The turn of the agent waits for a deferred stop to take effect, and that stop for the tool calls that have
 // delegated messages to the agent: they would wait for each other.
 void Scheduler::drop_blocked(Node& node) noexcept {
   if (!turn::ParkedTurns::waits_for_stop(node)) return;
-  while (const std::uint32_t number = mailbox::take_delegated(node, tree_.pool)) {
+  while (const std::uint32_t number = take(node, Begins::delegated)) {
     drop(node, number, DropReason::stopped);
     if (is_gone()) return;
   }
@@ -137,10 +149,13 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
     claimed = turn::TurnRunner::claim(node, epoch, cell.is_simulated(), cell.is_delegated());
   } catch (...) {
     cell.return_options(std::move(options));
-    mailbox::put_back(node, tree_.pool, number);
+    put_back(node, number);
     throw;
   }
-  const bool is_wanted = !claimed.is_free() && !tree_.pool.is_withdrawn(cell) && cell.begin_call();
+  // Another thread has just dropped it: the second half of that verb takes it out of the mailbox.
+  const bool is_cleared = tree_.cleared.covers(node.id(), position_of(number));
+  const bool is_wanted =
+      !claimed.is_free() && !is_cleared && !tree_.pool.is_withdrawn(cell) && cell.begin_call();
   if (is_wanted && tree_.pool.begin(cell)) {
     node.message.store(number, std::memory_order_release);
     const bool simulated = cell.is_simulated();
@@ -149,9 +164,10 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   if (listener) cell.return_options(listener->withdraw());
   node.message.store(0, std::memory_order_relaxed);
   // The tool call that the message is a part of has ended, and is about to withdraw the message itself.
-  if (!claimed.is_free() && !is_wanted) static_cast<void>(tree_.pool.withdraw(number, id));
-  if (!tree_.pool.is_withdrawn(cell)) return mailbox::put_back(node, tree_.pool, number);
-  if (!claimed.is_free()) turn::TurnRunner::unclaim(node, claimed.epoch());
+  if (!claimed.is_free() && !is_wanted && !is_cleared) static_cast<void>(tree_.pool.withdraw(number, id));
+  const bool stays = is_cleared || !tree_.pool.is_withdrawn(cell);
+  if (!claimed.is_free() && (is_cleared || !stays)) turn::TurnRunner::unclaim(node, claimed.epoch());
+  if (stays) return put_back(node, number);
   drop(node, number, DropReason::interrupted);
 }
 

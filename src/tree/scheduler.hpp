@@ -55,6 +55,8 @@ class Scheduler {
   bool prepare_step(core::Node& node);
   static Begins begins(const core::Node& node, core::PackedState packed) noexcept;
   std::uint32_t take(core::Node& node, Begins begins) noexcept;
+  void put_back(core::Node& node, std::uint32_t number) noexcept;
+  std::uint32_t position_of(std::uint32_t number) const noexcept;
   void drop_blocked(core::Node& node) noexcept;
   void begin(core::Node& node, std::uint32_t epoch, std::uint32_t number);
   void drop(core::Node& node, std::uint32_t number, DropReason reason) noexcept;

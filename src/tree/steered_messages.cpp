@@ -18,7 +18,7 @@ Errc queue(TreeShared& tree, core::Node& node, const SteerEntry& entry) noexcept
   const core::GateView view = look(node, node.id());
   if (!view.open()) return send_reason_of(view.effective);
   if (view.grade != core::Grade::none) return Errc::agent_stopping;  // it would be dropped with the mailbox
-  switch (mailbox::push_front(node, tree.pool, tree.cleared, entry.cell, view.own.epoch())) {
+  switch (mailbox::push_front(node, tree.pool, tree.cleared, entry.cell, view.own.epoch(), entry.sent_at)) {
     case mailbox::Push::queued:
     case mailbox::Push::queued_first:
       return Errc::none;

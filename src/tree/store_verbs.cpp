@@ -360,7 +360,8 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
       options->deadline = loop::restored_deadline(*mail->deadline, tree_.engine->clock());
     }
     tree_.pool[cell].put(std::move(mail->message), std::move(options), mail->simulated);
-    static_cast<void>(mailbox::push_front(node, tree_.pool, tree_.cleared, cell, node.load().epoch()));
+    static_cast<void>(mailbox::push_front(node, tree_.pool, tree_.cleared, cell, node.load().epoch(),
+                                          tree_.cleared.count()));
     if (const auto deadline = tree_.pool[cell].deadline())
       mailboxes_.watch_deadline(node.id(), mail->id, *deadline);
   }

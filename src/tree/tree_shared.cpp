@@ -45,7 +45,8 @@ std::size_t TreeShared::queue_length(const core::Node& node, core::NodeId id) co
 bool TreeShared::waits(const core::Node& node, std::uint32_t number) const noexcept {
   const mailbox::Cell& cell = pool[number];
   return cell.belongs_to(node.id()) && core::look(node, core::generation_of(node.id())).open() &&
-         !mailbox::MessagePool::is_withdrawn(cell) && !cleared.covers(node.id(), cell.position);
+         !mailbox::MessagePool::is_withdrawn(cell) &&
+         !cleared.covers(node.id(), cell.position.load(std::memory_order_relaxed));
 }
 
 std::unique_ptr<ControlOp> op_for(const TreeShared& tree, core::NodeId id, bool names_agent) noexcept {

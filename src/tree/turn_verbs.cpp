@@ -113,7 +113,12 @@ TurnVerbs::Found TurnVerbs::find(const Node& node, core::NodeId agent, PackedSta
   if (!number || tree_.pool.id_of(number) != message) return Found::over;
   if (!tree_.pool[number].belongs_to(agent)) return Found::elsewhere;
   const std::uint32_t current = node.message.load(std::memory_order_seq_cst);
-  if ((current & ~Node::claiming) != number) return Found::queued;
+  if ((current & ~Node::claiming) != number) {
+    // A verb may have dropped it with all others, and the loop has still to take it out of the mailbox.
+    const bool dropped =
+        tree_.cleared.covers(agent, tree_.pool[number].position.load(std::memory_order_relaxed));
+    return dropped ? Found::over : Found::queued;
+  }
   if (is_in_turn(packed.state())) return Found::running;
   return current == number ? Found::over : Found::queued;  // over: another verb has ended it
 }

@@ -176,3 +176,37 @@ TEST_CASE("steered messages that a verb has dropped leave room for others, which
         "steered a returned turn_over one steered a returned turn_over two steered a queued");
   CHECK(a.queue_length().value() == 1);
 }
+
+TEST_CASE("an interrupt of a message that a verb has dropped finds it over, and counts nothing",
+          "[tree][queue][interrupt][G1][G12]") {
+  Waiting t;
+  REQUIRE(t.a.abort({.clear_queue = true}).took_effect());
+  const MessageId later = t.a.send("later").id;
+  REQUIRE(t.a.send("last"));
+  const VerbResult result = t.a.interrupt({.message = t.ids[1]});
+  CHECK(result.reason == Errc::turn_over);
+  CHECK_FALSE(result.took_effect());
+  CHECK(t.length() == 2);
+  REQUIRE(t.a.interrupt({.message = later}).took_effect());
+  CHECK(t.length() == 1);
+  REQUIRE(t.a.pause().took_effect());
+  t.settle();
+  CHECK(t.length() == 1);
+  CHECK(t.seen.with("dropped") ==
+        std::vector<std::string>{"dropped a one queue_cleared", "dropped a two queue_cleared",
+                                 "dropped a three queue_cleared", "dropped a later interrupted"});
+}
+
+TEST_CASE("a message that is removed behind those that a verb has dropped counts no more", "[tree][queue]") {
+  Waiting t;
+  REQUIRE(t.a.abort({.clear_queue = true}).took_effect());
+  const MessageId later = t.a.send("later").id;
+  REQUIRE(t.a.send("last"));
+  REQUIRE(t.a.remove_queued(later));
+  CHECK(t.length() == 1);
+  REQUIRE(t.a.queued().value().size() == 1);
+  CHECK(t.a.queued().value()[0].message.text == "last");
+  REQUIRE(t.a.pause().took_effect());
+  t.settle();
+  CHECK(t.length() == 1);
+}

@@ -118,6 +118,29 @@ TEST_CASE("a steered message that a pending stop overtakes is delivered or comes
   CHECK(agent.state().value() == AgentState::stopped);
 }
 
+TEST_CASE("a message that is steered after an abort has dropped others is not one of them",
+          "[tree][steer][queue][G12]") {
+  ToolTurn t;
+  const Agent agent = t.child(t.root("p"), "a", {.tools = t.tools});
+  t.ask(agent);
+  REQUIRE(agent.send("before"));
+  std::size_t waiting = 1;
+  Subscription deltas = t.tree->on<DeltaReceived>([&](const DeltaReceived&) {
+    REQUIRE(agent.abort({.clear_queue = true}).took_effect());
+    REQUIRE(agent.steer("after"));  // the turn ends when this returns, and the loop reads the abort later
+    waiting = agent.queue_length().value();
+  });
+  t.llm->delta("a", "words");
+  deltas.reset();
+  CHECK(waiting == 0);
+  t.settle();
+  CHECK(joined(t.seen.with("dropped")) == "dropped a before queue_cleared");
+  CHECK(joined(t.seen.with("steered")) == "steered a queued");
+  t.llm->answer("a", "ok");
+  t.settle();
+  CHECK(written(agent.conversation().value()) == "user:question!aborted, user:after, assistant:ok");
+}
+
 TEST_CASE("a steered message to an idle agent is a plain send", "[tree][steer]") {
   for (const SteerOptions& options : {SteerOptions{}, now}) {
     TreeFixture t;
