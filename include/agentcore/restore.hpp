@@ -48,7 +48,7 @@ AGENTCORE_API std::string_view to_string(AfterStoreFailure after) noexcept;
 /// wait behind it.
 enum class InterruptedTurns : std::uint8_t {
   /// It ends as interrupted, unless it waited only for people: for approvals, or for answers to questions of
-  /// tools with ToolReplay::safe, such as make_ask_human_tool(). Such a turn goes on waiting.
+  /// tools with ToolReplay::safe, such as make_ask_human_tool(). It goes on waiting, with calls behind these.
   ///
   /// No agent begins work by itself: each agent for which messages wait holds its mailbox, as with
   /// QueueAction::hold, until Agent::release_queue(), also when the mailbox is empty by then

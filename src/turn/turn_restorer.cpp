@@ -78,6 +78,12 @@ bool had_begun(const StoredCall& call) noexcept {
   return call.state == State::running || (call.state != State::done && (call.may_begin || call.begun_before));
 }
 
+// True if the call began before an earlier restart, as far as is known, and waits to be made again. That
+// harms nobody.
+bool waits_again(const StoredCall& call, const tools::Found& tool) noexcept {
+  return call.state == State::waiting && call.begun_before && !call.may_begin && is_safe(tool);
+}
+
 // True if the call may have begun. A safe tool begins without the store; and of one that is not known any
 // more, nothing is known.
 bool may_have_begun(const StoredCall& call, const tools::Found& tool) noexcept {
@@ -98,17 +104,21 @@ const std::string& TurnRestorer::identify(const std::string& stored) {
 
 bool TurnRestorer::waits_for_people(const core::Node& node, const StoredTurn& stored) {
   if (!node.data || stored.questions.empty()) return false;
-  bool waits = false;
+  std::size_t asking = 0;
+  bool any_behind = false;
   for (const FoundCall& found : calls_of(static_cast<const TurnData&>(*node.data).conversation, stored)) {
     if (found.stored.state == State::done) continue;
-    if (!has_question(stored, found.call->id)) {
-      if (had_begun(found.stored)) return false;
-      continue;
+    if (has_question(stored, found.call->id)) {
+      if (found.stored.state != State::asking && !is_safe(tool_of(*node.spec, *found.call))) return false;
+      ++asking;
+    } else if (had_begun(found.stored)) {
+      if (!waits_again(found.stored, tool_of(*node.spec, *found.call))) return false;
+      any_behind = true;
     }
-    if (found.stored.state != State::asking && !is_safe(tool_of(*node.spec, *found.call))) return false;
-    waits = true;
   }
-  return waits;
+  // As in ToolCalls::run_all(): no further call begins before a person has answered.
+  const std::size_t at_once = std::max<std::size_t>(node.spec->parallel_tools, 1);
+  return asking != 0 && (!any_behind || asking >= at_once);
 }
 
 std::vector<InterruptedCall> TurnRestorer::end(core::Node& node, const StoredTurn& stored) {

@@ -26,7 +26,8 @@ class TurnRestorer {
   // The identity of the tree (Environment::identity): that of the earlier process, or, if `stored` is empty,
   // a new one. Throws std::bad_alloc.
   const std::string& identify(const std::string& stored);
-  // True if nothing of the turn was at work: it waited for people alone.
+  // True if nothing of the turn was at work: it waited for people alone. So did a call that waits until one
+  // of them has answered, also if an earlier restart could not tell whether it had begun.
   static bool waits_for_people(const core::Node& node, const StoredTurn& stored);
   // The turn ends as interrupted. Returns the calls whose effect is unknown. Throws std::bad_alloc.
   static std::vector<InterruptedCall> end(core::Node& node, const StoredTurn& stored);

@@ -271,7 +271,8 @@ rc::Gen<std::vector<RestartMove>> any_moves() {
 std::string difference(const std::string& a, const std::string& b) {
   std::size_t at = 0;
   while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;
-  const std::size_t from = at > 600 ? a.find('\n', at - 600) : 0;
+  const std::size_t line = at > 600 ? a.find('\n', at - 600) : 0;
+  const std::size_t from = line < at ? line : 0;  // a long line
   return "\n---- " + a.substr(from, at - from + 400) + "\n---- " + b.substr(from, at - from + 400);
 }
 
@@ -295,7 +296,8 @@ std::string without_unknown(std::string text, const std::string& other) {
   static const std::string unknown = "effect is unknown";
   if (other.find(unknown) != std::string::npos) text = without_contexts(text);
   for (std::size_t at = 0; (at = other.find(unknown, at)) != std::string::npos; ++at) {
-    const std::size_t of = other.find(" of ", at), end = other.find('\n', of);
+    const std::size_t end = other.find('\n', at), of = other.rfind(" of ", end);
+    if (of == other.npos || of < at) continue;  // of a background task, in a question
     const std::string call = other.substr(of, end - of) + '\n';
     for (std::size_t result = 0; (result = text.find(call, result)) != std::string::npos;) {
       const std::size_t begin = text.rfind('\n', result) + 1;

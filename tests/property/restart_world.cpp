@@ -311,17 +311,6 @@ bool RestartWorld::is_at_rest() const {
   return rests;
 }
 
-bool RestartWorld::has_call_behind_question() const {
-  const std::vector<OpenQuestion> questions = run_->tree->questions();
-  return std::any_of(questions.begin(), questions.end(), [&](const OpenQuestion& question) {
-    const auto messages = run_->tree->find(question.agent_id).value().conversation().value();
-    return std::any_of(messages.begin(), messages.end(), [&](const ChatMessage& message) {
-      return message.role == Role::tool && message.tool_call_id != question.call_id && message.call_end &&
-             message.call_end->outcome == ToolOutcome::not_started;
-    });
-  });
-}
-
 bool RestartWorld::is_waiting_by_design() const {
   bool any = !refused_.empty() || std::any_of(messages_.begin(), messages_.end(), [&](MessageId id) {
     const MessageInfo info = run_->tree->message(id);

@@ -61,10 +61,6 @@ class RestartWorld {
   void poll(int times);
   // True if a restart interrupts nothing: turns wait only for people, and no stop is pending.
   bool is_at_rest() const;
-  // True if a call waits behind one that asks a person. Its tool may begin without the store, so a killed
-  // program may have begun it: with InterruptedTurns::end the restart ends such a turn.
-  bool has_call_behind_question() const;
-
   // True if something is pending that a restart changes: a stop takes effect, a steered message begins a
   // turn, or is gone with SteerFallback::give_back, and an answer that was refused, with its correction, is
   // not sent to the model once more.

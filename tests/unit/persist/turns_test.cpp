@@ -335,6 +335,51 @@ TEST_CASE("a turn that waits only for people goes on waiting with the same quest
   CHECK(life.tree->questions()[0].id != "q_2");
 }
 
+TEST_CASE("a call that waits behind a question does not end its turn, however often the process ends",
+          "[persist][turns][questions][G14]") {
+  MemoryStore store;
+  Tools tools;
+  const std::string asking = GENERATE("careful", "ask_human");
+  const std::string arguments = asking == "careful" ? "{}" : R"({"question":"Which beach?"})";
+  begin(store, tools, {call("c1", asking, arguments), call("c2", "safe"), call("c3", "never")});
+  for (int restart = 0; restart < 3; ++restart) {
+    Life life(store, tools.options(InterruptedTurns::end));
+    CHECK(life.report->continued_turns == 1);
+    poll(life);
+    REQUIRE(life.tree->questions().size() == 1);
+    CHECK(life.tree->questions()[0].id == "q_1");
+    CHECK(tools.begun.empty());
+    REQUIRE(life.tree->flush());
+  }
+  Life life(store, tools.options(InterruptedTurns::end));
+  Ends ends(life);
+  life.llm.enqueue(answer("thanks"));
+  tools.answers = true;
+  REQUIRE((asking == "careful" ? life.tree->approve("q_1") : life.tree->answer("q_1", "all")).accepted());
+  life.runtime.run_until_idle();
+  CHECK(result_of(ends.all).text == "thanks");
+  for (const ToolCallRecord& record : result_of(ends.all).calls)
+    CHECK(record.outcome == ToolOutcome::completed);
+}
+
+TEST_CASE("a call that had begun and may be made again beside a question ends its turn",
+          "[persist][turns][questions][G14]") {
+  MemoryStore store;
+  Tools tools;
+  begin(store, tools, {call("c1", "careful"), call("c2", "safe")}, {.parallel_tools = 2});
+  CHECK(tools.begun == std::vector<std::string>{"safe c2"});
+  {
+    const Life life(store, tools.options(InterruptedTurns::go_on));  // the process ends before its first poll
+    CHECK(life.report->continued_turns == 1);
+  }
+  tools.forget();
+  Life life(store, tools.options(InterruptedTurns::end));
+  CHECK(life.report->interrupted_turns == 1);
+  CHECK(life.tree->questions().empty());
+  poll(life);
+  CHECK(tools.begun.empty());
+}
+
 TEST_CASE("a turn with a tool at work is interrupted with its questions, unless the host says otherwise",
           "[persist][turns][questions][G14]") {
   MemoryStore store;
