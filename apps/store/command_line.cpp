@@ -11,7 +11,7 @@ namespace store_tool {
 namespace {
 
 constexpr const char* manual =
-    "Files are only read, but by vacuum, and may be in use by a running host meanwhile.\n"
+    "Files of stores are only read, but by vacuum, and may be in use by a running host meanwhile.\n"
     "Text from a file is escaped: it cannot control the terminal.\n"
     "\n"
     "Exit status: 0 done; 1 a check failed: the file is damaged; 2 wrong use, or an error";
@@ -31,7 +31,8 @@ int run_command_line(int argc, const char* const* argv, Output& output) {
   app.require_subcommand(1);
   app.footer(manual);
   const Subcommand subcommands[] = {list_command(app),     show_command(app),  export_command(app),
-                                    receipts_command(app), check_command(app), vacuum_command(app)};
+                                    receipts_command(app), check_command(app), backup_command(app),
+                                    vacuum_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& end) {

@@ -86,6 +86,10 @@ std::vector<std::string> OpenedStore::check() {
   return *std::move(problems);
 }
 
+void OpenedStore::back_up(const std::string& target, bool replaces) {
+  if (auto done = store_->back_up(target, {.replace = replaces}); !done) throw Failure(done.error());
+}
+
 OpenedStore::Unowned OpenedStore::find_unowned() {
   const persist::StoredForest found = forest();
   persist::OwnedRecords owned;

@@ -36,6 +36,8 @@ class OpenedStore {
   std::string spec_text(std::uint64_t number);
   // Looks for damage of the file. A text for each problem.
   std::vector<std::string> check();
+  // Copies the store as it is after the last commit. `replaces`: `target` may exist.
+  void back_up(const std::string& target, bool replaces);
   // Looks for records that belong to no agent. A text for each problem.
   std::vector<std::string> unowned();
 

@@ -21,6 +21,7 @@ Subcommand show_command(CLI::App& app);
 Subcommand export_command(CLI::App& app);
 Subcommand receipts_command(CLI::App& app);
 Subcommand check_command(CLI::App& app);
+Subcommand backup_command(CLI::App& app);
 Subcommand vacuum_command(CLI::App& app);
 
 }  // namespace store_tool

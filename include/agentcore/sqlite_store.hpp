@@ -35,6 +35,12 @@ struct SqliteStoreOptions {
   std::string vfs = {};
 };
 
+/// How SqliteStore::back_up() makes a copy.
+struct SqliteBackupOptions {
+  /// True: a file that the path names is replaced when the copy is complete, unless a store writes it.
+  bool replace = false;
+};
+
 /// Keeps records in one SQLite file, with a write-ahead log ("-wal" and "-shm" beside the file while it is
 /// open).
 ///
@@ -76,6 +82,23 @@ class AGENTCORE_API SqliteStore final : public Store {
   /// Reads the whole file and looks for damage. Returns a text for each problem; none: it is intact. Takes
   /// time proportional to the size of the file.
   Result<std::vector<std::string>> check();
+  /// Copies the store into a file, as it is after the last commit. Commits of other stores of the file go on
+  /// meanwhile, and are not in the copy. `target`: UTF-8, not empty; the file is created with mode 0600, by
+  /// the VFS of this store. The copy is complete and on the disk when the file gets its name; until then it
+  /// is a file with "-partial-" and six letters behind the name, which stays if the process is killed.
+  ///
+  /// Blocks for as long as the copy takes. A host that uses the file calls this on another thread, with a
+  /// store that it opens with SqliteStoreOptions::read_only: this takes no lock of the owner. The write-ahead
+  /// log grows by what is committed meanwhile. A tree that is restored from the copy has the identity of the
+  /// first one (ToolContext::idempotency_key()): run only one of the two.
+  ///
+  ///     auto store = agentcore::SqliteStore::open("agents.db", {.read_only = true});
+  ///     if (store && !(*store)->back_up("backup.db")) std::puts("there is no copy");
+  ///
+  /// Errors: those of open() for `target`, and if it exists, `store_unavailable`; `invalid_config` if it is
+  /// the file of this store. After an error there is no copy, and a file that was to be replaced is as it
+  /// was.
+  Result<void> back_up(const std::string& target, SqliteBackupOptions options = {});
   /// Rewrites the file without free pages, and empties the write-ahead log. Needs about twice the size of
   /// the file on the disk while it runs.
   Result<void> compact();

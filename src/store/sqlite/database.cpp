@@ -42,6 +42,19 @@ Reason reason_of(int result) noexcept {
   }
 }
 
+// Of a copy: true if the file that is read has failed, and not the one that is written.
+bool is_of_reader(int result) noexcept {
+  switch (result & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return true;
+    default:
+      return result == SQLITE_IOERR_READ || result == SQLITE_IOERR_SHORT_READ;
+  }
+}
+
 }  // namespace
 
 void CloseDatabase::operator()(sqlite3* handle) const noexcept {
@@ -135,10 +148,24 @@ std::optional<std::int64_t> Database::frames_of_log() noexcept {
   return frames;
 }
 
+// The connection that is written to has the reason, also of a failure to read.
+Result<void> Database::copy_to(Database& target) {
+  sqlite3_backup* const copy = sqlite3_backup_init(target.handle_.get(), "main", handle_.get(), "main");
+  if (!copy) return target.error();
+  static_cast<void>(sqlite3_backup_step(copy, -1));
+  const int result = sqlite3_backup_finish(copy);
+  if (result == SQLITE_OK) return {};
+  if (!is_of_reader(result)) return target.error();
+  return error_of(result, sqlite3_errstr(result));
+}
+
 Error Database::error() const {
-  const int result = sqlite3_extended_errcode(handle_.get());
+  return error_of(sqlite3_extended_errcode(handle_.get()), sqlite3_errmsg(handle_.get()));
+}
+
+Error Database::error_of(int result, const char* what) const {
   const Reason reason = reason_of(result);
-  std::string text = path_ + ": " + sqlite3_errmsg(handle_.get());
+  std::string text = path_ + ": " + what;
   const int number = sqlite3_system_errno(handle_.get());
   const int kind = result & 0xff;
   if (number != 0 && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN || kind == SQLITE_FULL))

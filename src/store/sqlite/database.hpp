@@ -74,9 +74,14 @@ class Database {
   void set_busy_timeout(int milliseconds) noexcept;
   // How many frames the write-ahead log has according to its index. Nothing: they cannot be read.
   std::optional<std::int64_t> frames_of_log() noexcept;
+  // Copies all pages, as they are after the last commit, into a database that is empty. The error names the
+  // file that failed.
+  Result<void> copy_to(Database& target);
 
   // The last failure as an Error: the name of the file, what SQLite says, and what to do.
   Error error() const;
+  // The same for a result of SQLite that is about this file.
+  Error error_of(int result, const char* what) const;
   const std::string& path() const noexcept { return path_; }
 
  private:

@@ -2,6 +2,7 @@
 #include "store/batch_check.hpp"
 #include "store/lock_file.hpp"
 #include "store/reserve_file.hpp"
+#include "store/sqlite/backup.hpp"
 #include "store/sqlite/database.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/store_files.hpp"
@@ -108,11 +109,12 @@ Changes in_order_of_keys(const StoreBatch& batch) {
 }  // namespace
 
 struct SqliteStore::Impl {
-  Impl(LockFile lock, Database opened, bool only_read)
+  Impl(LockFile lock, Database opened, const SqliteStoreOptions& options)
       : file_lock(std::move(lock)),
         database(std::move(opened)),
         files(database.path()),
-        read_only(only_read) {}
+        read_only(options.read_only),
+        vfs(options.vfs) {}
 
   const detail::core::HomeProcess home;
   LockFile file_lock;  // released after the database is closed
@@ -121,6 +123,7 @@ struct SqliteStore::Impl {
   Database database;
   StoreFiles files;
   const bool read_only;
+  const std::string vfs;
   std::optional<StoreSync> sync;  // what PRAGMA synchronous is set to
   std::uint64_t max_pages = 0;    // 0: no limit
   std::uint64_t spare_pages = 0;  // of these, for batches that use the reserve
@@ -358,7 +361,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open_file(const std::string& p
   const int flags = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   Result<Database> database = Database::open(path, flags, options.vfs);
   if (!database) return database.error();
-  auto impl = std::make_unique<Impl>(std::move(lock), std::move(*database), options.read_only);
+  auto impl = std::make_unique<Impl>(std::move(lock), std::move(*database), options);
   if (auto done = impl->configure(options); !done) return done.error();
   if (auto done = impl->prepare(); !done) return done.error();
   if (!options.read_only && options.reserve_bytes != 0)
@@ -400,6 +403,16 @@ Result<std::vector<std::string>> SqliteStore::check() {
     if (step == Statement::Step::failed) return impl_->database.error();
     if (step == Statement::Step::done) return problems;
     if (std::string text(statement->bytes(0)); text != "ok") problems.push_back(std::move(text));
+  }
+}
+
+Result<void> SqliteStore::back_up(const std::string& target, SqliteBackupOptions options) {
+  Impl& impl = *impl_;
+  try {
+    if (auto problem = impl.files.problem(impl.database)) return *std::move(problem);
+    return detail::store::back_up(impl.database, target, options, impl.vfs);
+  } catch (const std::bad_alloc&) {
+    return Error{Errc::out_of_memory, impl.database.path() + ": no memory to copy the store"};
   }
 }
 

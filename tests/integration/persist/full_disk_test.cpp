@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -166,6 +167,25 @@ TEST_CASE("many stops and deletes fit into the reserve", "[.small_disk]") {
   for (const StopPersisted& stored : run.life.stops) deletes += stored.deleted ? 1U : 0U;
   CHECK(deletes == 3);
   CHECK(run.life.stops.size() >= 6);
+}
+
+TEST_CASE("a copy that does not fit is refused, and nothing of it stays on the disk", "[.small_disk]") {
+  OnFullDisk run;
+  const StoreFolder elsewhere;
+  const auto reader = SqliteStore::open(run.on_disk.file(), {.read_only = true}).value();
+  const std::string target = run.on_disk.file("copy.db");
+  const auto refused = reader->back_up(target);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::store_full);
+  CHECK(refused.error().message.starts_with(target + ": "));
+  for (const auto& entry : std::filesystem::directory_iterator(run.on_disk.file(".")))
+    CHECK(entry.path().filename().string().find("copy.db") == std::string::npos);
+  // Where there is room, it is made, and the owner goes on.
+  const std::string copy = elsewhere.file("copy.db");
+  REQUIRE(reader->back_up(copy));
+  CHECK(SqliteStore::open(copy).value()->check().value().empty());
+  run.on_disk.make_room();
+  CHECK(run.life.tree->flush());
 }
 
 TEST_CASE("what a delete frees, growth gets", "[.small_disk]") {

@@ -95,8 +95,9 @@ TEST_CASE("a record with hostile text is an error on one line", "[store_program]
 
 TEST_CASE("a file that cannot be opened is an error with its path and what to do", "[store_program]") {
   const StoreFolder folder;
-  std::vector<std::string> arguments{GENERATE("list", "show", "check", "vacuum"), folder.file()};
+  std::vector<std::string> arguments{GENERATE("list", "show", "check", "backup", "vacuum"), folder.file()};
   if (arguments[0] == "show") arguments.emplace_back("planner");
+  if (arguments[0] == "backup") arguments.push_back(folder.file("copy.db"));
   SECTION("it is missing") {
     check_error(run_store_program(arguments),
                 folder.file() + ": No such file or directory; check that the path");
@@ -263,7 +264,8 @@ TEST_CASE("wrong use is an error that names the help", "[store_program]") {
 TEST_CASE("the program describes itself", "[store_program]") {
   const ProgramRun help = run_store_program({"--help"});
   CHECK(help.code == 0);
-  for (const char* const word : {"list", "show", "receipts", "check", "vacuum", "Exit status: 0 done"})
+  for (const char* const word :
+       {"list", "show", "receipts", "check", "backup", "vacuum", "Exit status: 0 done"})
     CHECK(help.out.find(word) != std::string::npos);
   CHECK(run_store_program({"show", "--help"}).out.find("AGENT") != std::string::npos);
   CHECK(run_store_program({"--version"}).out == "agentcore-store " + std::string(version) + "\n");

@@ -138,6 +138,33 @@ void add_trees(ErrorRows& rows) {
                   "one a store of its own"});
 }
 
+void add_backup(ErrorRows& rows, const StoreFolder& folder) {
+  const std::string path = folder.file(), missing = folder.file("none/copy.db"),
+                    copy = folder.file("copy.db");
+  const auto store = SqliteStore::open(path).value();
+  const auto add = [&](const char* cause, const std::string& target, Errc code, const std::string& text) {
+    const Result<void> done = store->back_up(target);
+    rows.push_back({cause, done ? Error{} : done.error(), code, text});
+  };
+  add("a copy without a path", "", Errc::invalid_config,
+      "SqliteStore::back_up: the path is empty; name a file");
+  add("a copy with a zero byte", std::string(1, '\0'), Errc::invalid_config,
+      "SqliteStore::back_up: the path has a zero byte");
+  add("a copy onto itself", path, Errc::invalid_config,
+      path + ": the copy of a store cannot be the store itself; name another file");
+  add("a copy as a folder", folder.file("."), Errc::store_unavailable,
+      folder.file(".") + " is a folder; give the path of a file");
+  add("a copy as a device", "/dev/null", Errc::store_unavailable,
+      "/dev/null is not a file; give the path of a file");
+  add("a copy in a missing folder", missing, Errc::store_unavailable,
+      missing + ": No such file or directory; check that the path names a file in a folder that exists");
+  std::ofstream(copy) << "mine";
+  add("a copy that exists", copy, Errc::store_unavailable,
+      copy +
+          ": the file exists; name another one, or set SqliteBackupOptions::replace (agentcore-store: "
+          "--force)");
+}
+
 void add_fault(ErrorRows& rows, const StoreFolder& folder) {
   FaultyVfs vfs;
   const auto store = SqliteStore::open(folder.file(), {.vfs = FaultyVfs::name}).value();
@@ -152,11 +179,12 @@ void add_fault(ErrorRows& rows, const StoreFolder& folder) {
 ErrorRows test::store_errors() {
   ErrorRows rows;
   add_options(rows);
-  const StoreFolder paths, store, fault, files;
+  const StoreFolder paths, store, fault, files, backup;
   add_paths(rows, paths);
   add_store(rows, store);
   add_files(rows, files);
   add_trees(rows);
+  add_backup(rows, backup);
   add_fault(rows, fault);
   return rows;
 }

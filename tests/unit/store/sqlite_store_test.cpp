@@ -342,6 +342,44 @@ TEST_CASE("compact gives the space of erased records back", "[store][sqlite]") {
   CHECK(size() == empty);
 }
 
+TEST_CASE("a copy has what was committed before, and is a store of its own", "[store][sqlite][backup]") {
+  const StoreFolder folder;
+  const auto store = opened(folder.file());
+  put(*store, {1, 1, 1}, "one").value();
+  const bool by_owner = GENERATE(true, false);
+  const auto reader = by_owner ? nullptr : opened(folder.file(), {.read_only = true});
+  SqliteStore& source = by_owner ? *store : *reader;
+  REQUIRE(source.back_up(folder.file("first.db")));
+  put(*store, {1, 1, 2}, std::string(100'000, 'x')).value();
+  REQUIRE(source.back_up(folder.file("second.db")));
+  const auto first = opened(folder.file("first.db")), second = opened(folder.file("second.db"));
+  CHECK(records_of(*first).size() == 1);
+  CHECK(records_of(*second) == records_of(*store));
+  put(*first, {1, 1, 3}, "three").value();
+  CHECK(records_of(*store).size() == 2);
+  CHECK(second->check().value().empty());
+  CHECK(second->back_up(folder.file("first.db"), {.replace = true}).error().code == Errc::store_in_use);
+  CHECK(records_of(*first).size() == 2);
+}
+
+TEST_CASE("a commit that another program has begun is no obstacle for a copy, and not in it",
+          "[store][sqlite][backup]") {
+  const StoreFolder folder;
+  const auto store = opened(folder.file());
+  put(*store, {1, 1, 1}, "one").value();
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(folder.file().c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(
+              other, "BEGIN IMMEDIATE; INSERT INTO records (kind, owner, number, body) VALUES (1, 1, 2, '')",
+              nullptr, nullptr, nullptr) == SQLITE_OK);
+  const auto reader =
+      opened(folder.file(), {.read_only = true, .busy_timeout = std::chrono::milliseconds(0)});
+  CHECK(reader->back_up(folder.file("copy.db")));
+  CHECK(sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(other);
+  CHECK(records_of(*opened(folder.file("copy.db"))).size() == 1);
+}
+
 TEST_CASE("options of a store that are out of range are refused by name", "[store][sqlite]") {
   const StoreFolder folder;
   const auto refused = [&](SqliteStoreOptions options, const std::string& field) {
