@@ -27,7 +27,7 @@ agentcore::testing::ScriptedReply model(const agentcore::ChatRequest& request) {
   agentcore::testing::ScriptedReply reply;
   const agentcore::ChatMessage& last = request.messages.back();
   if (last.role == agentcore::Role::tool) {
-    reply.deltas = {"There are " + last.content + "."};
+    reply.deltas = {"There are " + last.content() + "."};
   } else {
     reply.tool_calls = {{.name = "remember", .arguments = R"({"note":"primes below 100000"})"},
                         {.name = "count_primes", .arguments = R"({"below":100000})"}};

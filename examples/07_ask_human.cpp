@@ -25,14 +25,14 @@ agentcore::testing::ScriptedReply model(const agentcore::ChatRequest& request) {
   agentcore::testing::ScriptedReply reply;
   const agentcore::ChatMessage& last = request.messages.back();
   if (last.role == agentcore::Role::user) {
-    reply.tool_calls = {{.name = "ask_human", .arguments = json{{"question", last.content}}.dump()}};
+    reply.tool_calls = {{.name = "ask_human", .arguments = json{{"question", last.content()}}.dump()}};
     return reply;
   }
   const agentcore::ChatMessage& call = request.messages[request.messages.size() - 2];
-  if (call.tool_calls[0].name == "ask_human")
-    reply.tool_calls = {{.name = "book", .arguments = json{{"beach", last.content}}.dump()}};
+  if (call.tool_calls()[0].name == "ask_human")
+    reply.tool_calls = {{.name = "book", .arguments = json{{"beach", last.content()}}.dump()}};
   else
-    reply.deltas = {"It says: ", last.content};
+    reply.deltas = {"It says: ", last.content()};
   return reply;
 }
 

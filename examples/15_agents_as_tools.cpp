@@ -23,8 +23,8 @@ ScriptedReply planner(const agentcore::ChatRequest& request) {
     for (const char* tool : {"research", "book"})
       reply.tool_calls.push_back({.name = tool, .arguments = json{{"message", "three days in Lima"}}.dump()});
   } else {
-    reply.deltas = {"Research: ", request.messages[size - 2].content,
-                    "\nBooking: ", request.messages[size - 1].content};
+    reply.deltas = {"Research: ", request.messages[size - 2].content(),
+                    "\nBooking: ", request.messages[size - 1].content()};
   }
   return reply;
 }

@@ -18,14 +18,14 @@ void expect(bool condition) {
 agentcore::testing::ScriptedReply answer(const agentcore::ChatRequest& request) {
   agentcore::testing::ScriptedReply reply;
   reply.deltas = {"Agios Pavlos ", "is quiet. "};
-  reply.silent = request.messages.back().content == "Three quiet beaches?";  // this answer has no end
+  reply.silent = request.messages.back().content() == "Three quiet beaches?";  // this answer has no end
   return reply;
 }
 
 void print(const char* title, const std::vector<agentcore::ChatMessage>& messages) {
   std::printf("%s:\n", title);
   for (const agentcore::ChatMessage& message : messages)
-    std::printf("  %s: %s%s\n", to_string(message.role).data(), message.content.c_str(),
+    std::printf("  %s: %s%s\n", to_string(message.role).data(), message.content().c_str(),
                 message.is_partial() ? "..." : "");
 }
 
@@ -56,7 +56,7 @@ int main() {
 
   // The second question is taken back, for example to edit it.
   std::vector<agentcore::ChatMessage> removed = agentcore::rewind(chat, 2).value();
-  expect(chat.send(removed.front().content + " With shade?").accepted());
+  expect(chat.send(removed.front().content() + " With shade?").accepted());
   runtime.run_until_idle();
 
   expect(agentcore::regenerate(chat).accepted());  // the last question, asked again
@@ -66,9 +66,9 @@ int main() {
   print("the copy", other.conversation().value());
 
   const auto talk = chat.conversation().value();
-  expect(talk.size() == 4 && talk[1].is_partial() && talk[1].content == "Agios Pavlos is quiet. ");
-  expect(talk[2].content == "And one in Crete? With shade?" && is_valid_history(talk));
+  expect(talk.size() == 4 && talk[1].is_partial() && talk[1].content() == "Agios Pavlos is quiet. ");
+  expect(talk[2].content() == "And one in Crete? With shade?" && is_valid_history(talk));
   const auto copy = other.conversation().value();
-  expect(copy.size() == 4 && copy[1] == talk[1] && copy[2].content == "And two in Spain?");
+  expect(copy.size() == 4 && copy[1] == talk[1] && copy[2].content() == "And two in Spain?");
   return llm.open_calls() == 0 ? 0 : 1;
 }

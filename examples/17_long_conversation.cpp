@@ -17,7 +17,7 @@ void expect(bool condition) {
 
 agentcore::testing::ScriptedReply answer(const agentcore::ChatRequest& request) {
   agentcore::testing::ScriptedReply reply;
-  const bool summarises = request.messages.front().content == "Sum up what was agreed.";
+  const bool summarises = request.messages.front().content() == "Sum up what was agreed.";
   reply.deltas = {summarises ? "The boat is booked for Tuesday." : "Noted, " + std::string(300, '.')};
   return reply;
 }
@@ -49,9 +49,9 @@ int main() {
 
   const std::vector<agentcore::ChatMessage> sent = agent.context().value();
   for (const agentcore::ChatMessage& message : sent)
-    std::printf("%s: %.60s\n", to_string(message.role).data(), message.content.c_str());
-  expect(sent.front().summary && sent.front().content.ends_with("The boat is booked for Tuesday."));
+    std::printf("%s: %.60s\n", to_string(message.role).data(), message.content().c_str());
+  expect(sent.front().summary && sent.front().content().ends_with("The boat is booked for Tuesday."));
   const std::vector<agentcore::ChatMessage> all = agent.conversation().value();
-  expect(all.size() == 12 && all.front().content == "Book the boat for Monday.");  // nothing is lost
+  expect(all.size() == 12 && all.front().content() == "Book the boat for Monday.");  // nothing is lost
   return sent.size() < all.size() ? 0 : 1;
 }

@@ -37,11 +37,11 @@ agentcore::testing::ScriptedReply model(const agentcore::ChatRequest& request) {
       {"What is the weather?", {.name = "fetch"}}};
   agentcore::testing::ScriptedReply reply;
   const agentcore::ChatMessage& last = request.messages.back();
-  if (const auto call = calls.find(last.content); call != calls.end())
+  if (const auto call = calls.find(last.content()); call != calls.end())
     reply.tool_calls = {call->second};
   else if (last.role == agentcore::Role::tool)
-    reply.deltas = {"I read \"", last.content, "\"."};
-  else if (last.content == "Guess a number.")
+    reply.deltas = {"I read \"", last.content(), "\"."};
+  else if (last.content() == "Guess a number.")
     reply.silent = true;  // thinks until it is stopped
   else
     reply.deltas = {"You are welcome."};

@@ -46,7 +46,7 @@ agentcore::testing::ScriptedReply answer(const agentcore::ChatRequest& request) 
   const auto is_user = [](const agentcore::ChatMessage& message) {
     return message.role == agentcore::Role::user;
   };
-  reply.silent = request.messages.back().content == "Count for ever.";
+  reply.silent = request.messages.back().content() == "Count for ever.";
   reply.deltas = {std::to_string(std::ranges::count_if(request.messages, is_user))};
   return reply;
 }

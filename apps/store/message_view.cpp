@@ -70,16 +70,17 @@ std::string marks_of(const ChatMessage& message, const TurnPlace* turn) {
   if (message.steered) marks += ", steered";
   if (message.summary) marks += ", summary";
   if (message.pinned) marks += ", pinned";
-  if (!message.reasoning.empty()) marks += fmt::format(", {} blocks of reasoning", message.reasoning.size());
+  if (!message.reasoning().empty())
+    marks += fmt::format(", {} blocks of reasoning", message.reasoning().size());
   return marks;
 }
 
 void print_message(const ChatMessage& message, std::size_t number, const TurnPlace* turn, Output& output) {
   output.print(fmt::format("{:4} {}{}\n", number, to_string(message.role), marks_of(message, turn)));
-  if (!message.content.empty()) output.print(indented(message.content, text_margin));
-  for (const ContentPart& part : message.parts)
+  if (const std::string text = message.content(); !text.empty()) output.print(indented(text, text_margin));
+  for (const ContentPart& part : message.parts())
     output.print(fmt::format("{}image: {}\n", text_margin, image_text(part)));
-  for (const agentcore::ToolCall& call : message.tool_calls)
+  for (const agentcore::ToolCall& call : message.tool_calls())
     output.print(fmt::format("{}call {}: {} {}\n", text_margin, printable(call.id), printable(call.name),
                              printable(call.arguments)));
 }

@@ -183,7 +183,7 @@ void Chat::rewind(std::string_view count) {
   if (last > turns.size()) return note("there are " + std::to_string(turns.size()) + " to remove");
   const auto removed = agentcore::rewind(agent(), turns[turns.size() - last].turn);
   if (!removed) return note(removed.error().message);
-  note("rewound to before: " + removed->front().content);
+  note("rewound to before: " + removed->front().content());
   save();
 }
 

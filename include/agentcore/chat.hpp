@@ -1,6 +1,7 @@
-// Messages, requests and outcomes of model calls.
+// Requests and outcomes of model calls.
 #pragma once
 
+#include <agentcore/chat_message.hpp>
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/export.hpp>
@@ -15,151 +16,6 @@
 #include <vector>
 
 namespace agentcore {
-
-/// The author of a message.
-enum class Role : unsigned char {
-  system,     ///< Instructions of the host.
-  user,       ///< A message to the model.
-  assistant,  ///< An answer of the model: text, tool calls or both.
-  tool        ///< The result of one tool call.
-};
-/// Returns the name of the enumerator, spelled as above.
-AGENTCORE_API std::string_view to_string(Role role) noexcept;
-
-/// What interrupted a turn or an answer: the mark of a question whose turn ended without its final answer, or
-/// of an answer of which only a part was kept (AgentSpec::partial_answers). The mark is stored beside the
-/// message and is never sent to a model (G8, G11).
-enum class Interruption : unsigned char {
-  none,         ///< Nothing was interrupted.
-  aborted,      ///< An abort ended the turn.
-  stopped,      ///< A stop ended the turn.
-  failed,       ///< The turn ended with an error.
-  interrupted,  ///< An interrupt ended the turn.
-  steered,      ///< Only of an answer: a message that was steered into the turn ended it (SteerWhen::now).
-  truncated     ///< Only of an answer: it was complete, and was shortened by truncate_answer().
-};
-/// Returns the name of the enumerator, spelled as above.
-AGENTCORE_API std::string_view to_string(Interruption interruption) noexcept;
-
-/// One tool call, as requested by the model in an answer.
-struct ToolCall {
-  /// Identifies the call: ChatMessage::tool_call_id of its result has the same value. Unique within a
-  /// history.
-  std::string id = {};
-  /// The name of the tool. For an action of a window: "<window>__<action>", as far as providers accept that.
-  std::string name = {};
-  /// The arguments, as written by the model. They should be the text of a JSON object.
-  std::string arguments = {};
-  /// The window, if the call is an action of a window. Empty: the call is one of an ordinary tool.
-  std::string window_id = {};
-  /// The action of that window. Empty: `name` specifies the action.
-  std::string action_id = {};
-
-  /// True if all fields are equal.
-  bool operator==(const ToolCall&) const = default;
-};
-
-/// How a tool call ended (G9).
-enum class ToolOutcome : unsigned char {
-  /// The call ended, however that came, before it began, or it was rejected: it had no effect. A call begins
-  /// when its function does: ToolStarted means that it was handed over to the tool, which may begin later
-  /// (make_blocking_tool(), make_agent_tool()).
-  not_started,
-  completed,  ///< the tool, or the host in its place, delivered a result, with success or not
-  /// The turn ended, the call was cancelled, or it timed out, after the call began: its effect is unknown.
-  interrupted,
-  /// As interrupted, and the tool did not end within the grace period; it may still be running. This is known
-  /// only after the turn has ended: the event Abandoned reports it.
-  abandoned,
-};
-/// The name of the enumerator.
-AGENTCORE_API std::string_view to_string(ToolOutcome outcome) noexcept;
-
-/// How the call ended whose result a message is.
-struct CallEnd {
-  ToolOutcome outcome = ToolOutcome::not_started;  ///< How the call ended.
-  bool success = false;                            ///< Of a completed call: its ToolResult::success.
-
-  /// True if all fields are equal.
-  bool operator==(const CallEnd&) const = default;
-};
-
-/// A part of a message that is not text: an image. Set either `url`, or `data` and `media_type`.
-struct ContentPart {
-  std::string url = {};         ///< "https://...". Empty: `data` is the image itself.
-  std::string data = {};        ///< The image in base64. Ignored if `url` is set.
-  std::string media_type = {};  ///< Of `data`, e.g. "image/png".
-  /// The resolution for the model: "low", "high" or "auto", for providers that support it. Empty: not sent.
-  std::string detail = {};
-
-  /// True if all fields are equal.
-  bool operator==(const ContentPart&) const = default;
-};
-
-/// Reasoning of a model, in the form in which its provider expects it in later requests: signed, encrypted or
-/// in plain text. A block is never sent in another dialect and, if `server` is known, never to another
-/// server: other servers reject a request that contains it.
-struct ReasoningBlock {
-  std::string dialect = {};  ///< The dialect of the block, as returned by to_string(Dialect).
-  std::string data = {};     ///< The text of a JSON object.
-  /// The server that created the block: the host of HttpLlmOptions::base_url in lower case, followed by
-  /// ":port" unless the port is the default of the scheme: "api.deepseek.com", "127.0.0.1:8000",
-  /// "[::1]:8000". Empty: unknown.
-  std::string server = {};
-
-  /// True if all fields are equal.
-  bool operator==(const ReasoningBlock&) const = default;
-};
-
-/// One message of a conversation.
-///
-///     agentcore::ChatMessage question = agentcore::ChatMessage::user("What is in this image?");
-///     question.parts.push_back({.url = "https://example.com/cat.png"});
-struct ChatMessage {
-  Role role = Role::user;    ///< The author.
-  std::string content = {};  ///< The text, in UTF-8.
-  /// Only in user messages that begin a turn, and in assistant messages without tool calls. In an assistant
-  /// message: the text is the part of an answer that was kept.
-  Interruption interruption = Interruption::none;
-  /// Only in assistant messages: the tool calls whose results must follow before the next answer.
-  std::vector<ToolCall> tool_calls = {};
-  std::string tool_call_id = {};  ///< Only in tool messages: ToolCall::id of the call with this result.
-  /// Only in tool messages: how the call ended. Of a call that has not ended (ConversationPage::open_calls):
-  /// how it would end if its turn ended now. `abandoned` is known later than the result: the value changes
-  /// with the event Abandoned. It is stored beside the message and is never sent to a model. Empty: not
-  /// known, because the history was written by another program.
-  std::optional<CallEnd> call_end = {};
-  /// True: a message that was put into a running turn (Agent::steer()). Only in user messages. It belongs to
-  /// the turn of the question before it, and begins none.
-  bool steered = false;
-  bool pinned = false;  ///< True: trimming never removes the message from what is sent to a model.
-  /// True: a summary that is sent in place of earlier messages (ContextOptions::compact). Only in user
-  /// messages before the first question. It begins no turn and has no answer.
-  bool summary = false;
-  std::vector<ContentPart> parts = {};         ///< Only in user messages: images, sent after the text.
-  std::vector<ReasoningBlock> reasoning = {};  ///< Only in assistant messages.
-
-  /// Makes a system message: instructions of the host.
-  static ChatMessage system(std::string text) { return {Role::system, std::move(text)}; }
-  /// Makes a user message.
-  static ChatMessage user(std::string text) { return {Role::user, std::move(text)}; }
-  /// Makes an answer of the model, without tool calls.
-  static ChatMessage assistant(std::string text) { return {Role::assistant, std::move(text)}; }
-  /// Makes the result of the tool call whose ToolCall::id is `call_id`.
-  static ChatMessage tool_result(std::string call_id, std::string text) {
-    return {.role = Role::tool, .content = std::move(text), .tool_call_id = std::move(call_id)};
-  }
-
-  /// True for a user message that begins a turn: any but a steered one and a summary.
-  bool is_question() const noexcept { return role == Role::user && !steered && !summary; }
-  /// True for the kept part of an answer that was not completed.
-  bool is_partial() const noexcept {
-    return role == Role::assistant && interruption != Interruption::none &&
-           interruption != Interruption::truncated;
-  }
-  /// True if all fields are equal.
-  bool operator==(const ChatMessage&) const = default;
-};
 
 /// The tokens that model calls used, as counted by the provider.
 struct Usage {
@@ -298,6 +154,10 @@ struct ChatRequest {
   /// The conversation. HttpLlmClient fails the call with Errc::empty_message if the last message is a user
   /// message without images and with no text but white space.
   std::vector<ChatMessage> messages = {};
+  /// The key of the fingerprints in ReasoningBlock::account: fingerprints can be compared among requests with
+  /// the same salt. The requests of an agent have one of their tree, which its store keeps. It is never sent.
+  /// Empty: a random one of the process.
+  std::string salt = {};
   /// Text for the model that changes from request to request, such as the windows that are open now. It is
   /// sent behind everything else, so that what stands before it can be cached by the provider: as a part of
   /// its own of the last message, or where a message cannot have parts, as a user message of its own; with

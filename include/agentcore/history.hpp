@@ -72,18 +72,23 @@ AGENTCORE_API RepairedHistory repair_history(std::vector<ChatMessage> messages);
 ///     "summary"           of a message: true
 ///     "outcome"           of a tool message: the name of a ToolOutcome, of ChatMessage::call_end
 ///     "success"           of a tool message with the outcome `completed`: true
-///     "reasoning_blocks"  of a message: objects with "dialect", "data" and, if it is known, "server"
+///     "reasoning_blocks"  of a message: objects with "dialect" and "data", and what is known of "server",
+///                         "model", "account" and "prefix"
 ///     "window_id"         of a tool call: its window, unless the name is "<window>__<action>"
 ///     "action_id"         of a tool call
+///     "order"             of a message whose items do not stand as a chat-completions request has them
+///                         (reasoning, one text, images, tool calls): "text", "reasoning", "tool_call" or
+///                         "image" for each item. Its `content` is a list, with a part for each text and
+///                         image; the part of a text may have "refusal", "id" and "phase" of TextItem
 ///
 /// Remove these fields before you send the array to a provider that rejects unknown fields. All data of a
 /// message is preserved, except for the `data` and `media_type` of an image with a URL, which have no meaning
 /// there. An image in base64 becomes a data URL, which is read back as `data`. Invalid UTF-8 is replaced by
 /// U+FFFD. Any vector can be written, valid or not.
 ///
-/// This is format 4. Format 3 had no "outcome" and no "success", format 2 no interruption of an assistant
-/// message and no "summary", and format 1 had only "reasoning_blocks". A reader of format 4 reads all of
-/// them.
+/// This is format 5. Format 4 had no "order", and of a block of reasoning only the "server"; format 3 had no
+/// "outcome" and no "success", format 2 no interruption of an assistant message and no "summary", and format
+/// 1 had only "reasoning_blocks". A reader of format 5 reads all of them.
 ///
 /// @threadsafe
 AGENTCORE_API std::string history_to_json(const std::vector<ChatMessage>& messages);

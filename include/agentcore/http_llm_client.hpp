@@ -39,6 +39,44 @@ enum class JoinUserMessages : unsigned char {
 /// Returns the name of the enumerator, spelled as above.
 AGENTCORE_API std::string_view to_string(JoinUserMessages join) noexcept;
 
+/// How a server takes the reasoning of earlier answers back. What does not go back is left out of the
+/// request; the history keeps it. provider_options() returns the rule of each known provider.
+struct ReasoningRule {
+  /// Which answers have their reasoning in later requests.
+  enum class When : unsigned char {
+    never,       ///< None.
+    with_calls,  ///< Those with tool calls.
+    with_tools,  ///< Those with tool calls, and all others in requests that offer tools.
+    always       ///< All.
+  };
+  /// What an answer without reasoning that goes back has in its place, for servers that refuse an answer
+  /// without any.
+  enum class Placeholder : unsigned char {
+    none,              ///< Nothing.
+    blank_text,        ///< In Dialect::openai_chat: the text " ".
+    google_signature,  ///< In Dialect::openai_chat: at the first call, the signature that Gemini does not
+                       ///< check.
+  };
+  /// The member of a message for reasoning as text, in Dialect::openai_chat.
+  enum class Field : unsigned char {
+    reasoning_content,  ///< Of most servers.
+    reasoning           ///< Of newer vLLM, and of gateways.
+  };
+
+  When when = When::always;                     ///< Which answers.
+  Field field = Field::reasoning_content;       ///< Where a text stands.
+  Placeholder placeholder = Placeholder::none;  ///< In place of reasoning that does not go back.
+  /// Dialect::anthropic_messages: thinking without a signature goes back. Such blocks come from servers that
+  /// speak this dialect and sign nothing; Anthropic refuses them.
+  bool takes_unsigned = false;
+  bool same_model = true;     ///< Only to the model that made it.
+  bool same_account = false;  ///< Only for the account for which it was made.
+  bool same_prefix = false;   ///< Only behind the messages behind which it was made.
+
+  /// True if all fields are equal.
+  bool operator==(const ReasoningRule&) const = default;
+};
+
 /// The prices of a million tokens, by model. A model without an entry has the prices of the longest entry
 /// that its name begins with: "gpt-4o" also applies to "gpt-4o-2024-08-06".
 using PriceTable = std::map<std::string, Prices, std::less<>>;
@@ -105,6 +143,11 @@ struct HttpLlmOptions {
   /// True: ChatRequest::cache_key is sent as `prompt_cache_key`, in the dialects of OpenAI. Servers that do
   /// not know the field may refuse it. provider_options() sets it for providers that know it.
   bool sends_cache_key = false;
+  /// How the server takes the reasoning of earlier answers back. Empty: the rule of the dialect. That is
+  /// `with_calls` in Dialect::openai_chat and `always` in the others, only to the same model; in
+  /// Dialect::openai_responses only for the same account; in Dialect::anthropic_messages only for the same
+  /// account, and behind the same messages.
+  std::optional<ReasoningRule> reasoning = {};
   /// Fields of the request body that have no option: the text of a JSON object, applied to every body as a
   /// merge patch (RFC 7396), so null removes a member. At most 64 levels deep. Empty: none.
   std::string extra_body = {};
@@ -147,9 +190,10 @@ struct HttpLlmOptions {
 /// (G5, G6). With libcurl 8.15 or later that supports HTTP/2, a stop resets the stream from the loop, and the
 /// connection is kept. With an older libcurl only HTTP/1.1 is used, because its resets come late or never.
 ///
-/// One call is one attempt. For retries, other routes and limits, use an LlmRouter with this client as a
-/// route. Reasoning is sent back only to the server that it came from (see ReasoningBlock). So clients of
-/// several servers can take turns in one conversation.
+/// One call is one attempt, with one exception: a request that the server refuses because of reasoning in it
+/// is sent once more, without any. For retries, other routes and limits, use an LlmRouter with this client as
+/// a route. Reasoning is sent back only to who made it (see ReasoningRule). So clients of several servers,
+/// models and accounts can take turns in one conversation.
 ///
 /// Invalid options make every call fail with Errc::invalid_config; the message specifies what to change.
 ///

@@ -25,7 +25,8 @@ struct Provider {
   std::optional<std::uint32_t> tool_call_id_length = {};  ///< HttpLlmOptions::tool_call_id_length
   /// HttpLlmOptions::join_user_messages
   JoinUserMessages join_user_messages = JoinUserMessages::unsent;
-  bool sends_cache_key = false;  ///< HttpLlmOptions::sends_cache_key
+  bool sends_cache_key = false;                 ///< HttpLlmOptions::sends_cache_key
+  std::optional<ReasoningRule> reasoning = {};  ///< HttpLlmOptions::reasoning
   /// HttpLlmOptions::extra_body. Add fields of your own to the same JSON object.
   std::string_view extra_body = {};
   std::string_view headers = {};          ///< Sent with every request: one "Name: value" per line.

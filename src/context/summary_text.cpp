@@ -27,11 +27,12 @@ std::string line_of(const ChatMessage& message, std::string_view text) {
       "{" + member("role", std::string(to_string(message.role))) + "," + member("text", std::string(text));
   if (!message.tool_call_id.empty()) line += "," + member("result_of", message.tool_call_id);
   std::string calls;
-  for (const ToolCall& call : message.tool_calls)
+  for (const ToolCall& call : message.tool_calls())
     calls += std::string(calls.empty() ? "" : ",") + "{" + member("id", call.id) + "," +
              member("tool", call.name) + "," + member("arguments", call.arguments) + "}";
   if (!calls.empty()) line += ",\"calls\":[" + calls + "]";
-  if (!message.parts.empty()) line += ",\"images\":" + std::to_string(message.parts.size());
+  if (const auto images = message.parts(); !images.empty())
+    line += ",\"images\":" + std::to_string(images.size());
   return line + "}\n";
 }
 
@@ -130,7 +131,8 @@ class Selection {
       const ChatMessage& message = what_.messages[i];
       const auto cut = std::find_if(what_.cuts.begin(), what_.cuts.end(),
                                     [i](const CutMessage& one) { return one.message == i; });
-      std::string content = cut == what_.cuts.end() ? message.content : without(message.content, cut->cut);
+      std::string content = message.content();
+      if (cut != what_.cuts.end()) content = without(content, cut->cut);
       std::string text = line_of(message, content);
       const std::size_t tokens = text_tokens(text, count_);
       lines.push_back({&message, std::move(content), std::move(text), tokens});
@@ -169,7 +171,7 @@ const std::string_view summary_prompt =
 
 SummaryText text_to_summarise(const ToSummarise& what, std::size_t room, const TokenCounter& count) {
   const std::string earlier =
-      what.earlier ? "{" + member("earlier_summary", what.earlier->content) + "}\n" : std::string();
+      what.earlier ? "{" + member("earlier_summary", what.earlier->content()) + "}\n" : std::string();
   const bool fits = take(room, opening, count) && take(room, ending, count) && take(room, earlier, count);
   if (!fits) return {};
   SummaryText lines = Selection(what, room, count).take();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <variant>
 
 namespace agentcore {
 
@@ -24,6 +25,12 @@ void add(std::uint64_t& sum, std::uint64_t tokens) noexcept {
   sum = tokens > most - sum ? most : sum + tokens;
 }
 
+std::uint64_t call_tokens(const ToolCall& call, const TokenCounter& count) {
+  std::uint64_t tokens = text_tokens(call.name, count);
+  add(tokens, text_tokens(call.arguments, count));
+  return tokens;
+}
+
 }  // namespace
 
 std::size_t text_tokens(std::string_view text, const TokenCounter& count) {
@@ -39,19 +46,22 @@ std::size_t text_tokens(std::string_view text, const TokenCounter& count) {
 
 std::uint64_t tool_call_tokens(const std::vector<ToolCall>& calls, const TokenCounter& count) {
   std::uint64_t tokens = 0;
-  for (const ToolCall& call : calls) {
-    add(tokens, text_tokens(call.name, count));
-    add(tokens, text_tokens(call.arguments, count));
-  }
+  for (const ToolCall& call : calls) add(tokens, call_tokens(call, count));
   return tokens;
 }
 
 std::size_t message_tokens(const ChatMessage& message, const TokenCounter& count) {
   std::uint64_t tokens = tokens_around_message;
-  add(tokens, text_tokens(message.content, count));
-  add(tokens, tool_call_tokens(message.tool_calls, count));
-  for (const ReasoningBlock& block : message.reasoning) add(tokens, text_tokens(block.data, count));
-  add(tokens, message.parts.size() * estimated_image_tokens);
+  for (const MessageItem& item : message.items) {
+    if (const auto* const text = std::get_if<TextItem>(&item))
+      add(tokens, text_tokens(text->text, count));
+    else if (const auto* const call = std::get_if<ToolCall>(&item))
+      add(tokens, call_tokens(*call, count));
+    else if (const auto* const block = std::get_if<ReasoningBlock>(&item))
+      add(tokens, text_tokens(block->data, count));
+    else
+      add(tokens, estimated_image_tokens);
+  }
   return tokens;
 }
 

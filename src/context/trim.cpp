@@ -85,7 +85,7 @@ class Trimmer {
 
   void add_steps(std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
-      if (!messages_[i].tool_calls.empty()) add_unit(i, step_end(messages_, i));
+      if (!messages_[i].tool_calls().empty()) add_unit(i, step_end(messages_, i));
     if (units_.size() > old_turns_) units_.pop_back();  // the last step stays
   }
 

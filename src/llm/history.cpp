@@ -1,3 +1,4 @@
+#include "core/message_items.hpp"
 #include "llm/history_problem.hpp"
 
 #include <agentcore/history.hpp>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 
 namespace agentcore {
 namespace {
@@ -38,7 +40,7 @@ constexpr std::string_view marked_summary = "is marked as a summary, and as inte
 
 // A mark that only a question may have, or an answer without calls.
 bool may_be_marked(const ChatMessage& message) noexcept {
-  return message.role == Role::user || (message.role == Role::assistant && message.tool_calls.empty());
+  return message.role == Role::user || (message.role == Role::assistant && message.tool_calls().empty());
 }
 
 // A mark of answers.
@@ -58,12 +60,12 @@ class Progress {
  public:
   Problem take(const ChatMessage& message) {
     ++number_;
-    if (message.role != Role::assistant && !message.tool_calls.empty()) return Problem(stray_calls);
+    if (message.role != Role::assistant && !message.tool_calls().empty()) return Problem(stray_calls);
     if (message.role != Role::tool && !message.tool_call_id.empty()) return Problem(stray_call_id);
     if (message.role != Role::tool && message.call_end) return Problem(stray_end);
     if (message.interruption != Interruption::none && !may_be_marked(message)) return Problem(stray_mark);
-    if (is_cut(message) && !message.reasoning.empty()) return Problem(stray_reasoning);
-    if (message.role != Role::user && !message.parts.empty()) return Problem(stray_parts);
+    if (is_cut(message) && !message.reasoning().empty()) return Problem(stray_reasoning);
+    if (message.role != Role::user && !message.parts().empty()) return Problem(stray_parts);
     if (message.summary) return take_summary(message);
     if (message.steered) return take_steered(message);
     switch (message.role) {
@@ -133,9 +135,9 @@ class Progress {
       part_ = &message;
       return {};
     }
-    answered_ = message.tool_calls.empty();
+    answered_ = message.tool_calls().empty();
     if (answered_ && is_question_marked()) return "answers a question that is marked as interrupted";
-    for (const ToolCall& call : message.tool_calls) {
+    for (const ToolCall& call : message.tool_calls()) {
       if (call.id.empty()) return "has a tool call without an id";
       if (call.name.empty()) return "has a tool call without a name";
       if (!ids_.insert(call.id).second) return "has a tool call whose id '" + call.id + "' is taken";
@@ -165,15 +167,13 @@ class Repair {
  public:
   void take(ChatMessage&& message, std::size_t number) {
     number_ = number;
-    if (message.role != Role::assistant && !std::exchange(message.tool_calls, {}).empty())
-      note(stray_calls, ": dropped");
+    if (message.role != Role::assistant && message.remove<ToolCall>()) note(stray_calls, ": dropped");
     if (message.role != Role::tool && !std::exchange(message.tool_call_id, {}).empty())
       note(stray_call_id, ": dropped");
     if (message.role != Role::tool && std::exchange(message.call_end, {})) note(stray_end, ": dropped");
     if (message.interruption != Interruption::none && !may_be_marked(message)) unmark(message, stray_mark);
-    if (is_cut(message) && !std::exchange(message.reasoning, {}).empty()) note(stray_reasoning, ": dropped");
-    if (message.role != Role::user && !std::exchange(message.parts, {}).empty())
-      note(stray_parts, ": dropped");
+    if (is_cut(message) && message.remove<ReasoningBlock>()) note(stray_reasoning, ": dropped");
+    if (message.role != Role::user && message.remove<ContentPart>()) note(stray_parts, ": dropped");
     if (message.summary && is_bad_summary(message)) message.summary = false;
     if (message.steered && is_bad_steer(message)) message.steered = false;
     if (message.steered) return take_steered(std::move(message));
@@ -258,9 +258,11 @@ class Repair {
   void take_answer(ChatMessage&& message) {
     if (!has_question_) return note("answers no question: dropped");
     close_calls();
-    std::erase_if(message.tool_calls, [this](const ToolCall& call) {
-      if (call.name.empty()) note("has a call without a name: dropped");
-      return call.name.empty();
+    std::erase_if(message.items, [this](const MessageItem& item) {
+      const auto* const call = std::get_if<ToolCall>(&item);
+      if (!call || !call->name.empty()) return false;
+      note("has a call without a name: dropped");
+      return true;
     });
     name_calls(message);
     if (answered_ || done_.messages.back().is_partial())
@@ -268,7 +270,7 @@ class Repair {
     else
       done_.messages.push_back(std::move(message));
     const ChatMessage& last = done_.messages.back();
-    answered_ = last.tool_calls.empty() && !last.is_partial();
+    answered_ = last.tool_calls().empty() && !last.is_partial();
     Interruption& mark = done_.messages[question_].interruption;
     if (answered_ && std::exchange(mark, Interruption::none) != Interruption::none)
       note("answers a question that was marked as interrupted: unmarked");
@@ -278,15 +280,29 @@ class Repair {
   void join(ChatMessage&& message) {
     note("follows another answer: joined with it");
     ChatMessage& last = done_.messages.back();
-    if (!message.content.empty()) last.content += (last.content.empty() ? "" : "\n\n") + message.content;
-    if (!message.tool_calls.empty()) last.reasoning = std::move(message.reasoning);  // led to the calls
-    if (!answered_ || !message.tool_calls.empty()) last.interruption = message.interruption;
-    last.tool_calls = std::move(message.tool_calls);
+    const bool calls = !message.tool_calls().empty();
+    if (calls)
+      last.remove<ReasoningBlock>();  // only what led to the calls is kept
+    else
+      message.remove<ReasoningBlock>();
+    if (!answered_ || calls) last.interruption = message.interruption;
+    join_texts(last, message);
+    last.append(std::move(message.items));
     last.pinned = last.pinned || message.pinned;
   }
 
+  // Two texts that would follow each other become one.
+  static void join_texts(ChatMessage& last, ChatMessage& message) {
+    auto* const before = last.items.empty() ? nullptr : std::get_if<TextItem>(&last.items.back());
+    auto* const after = message.items.empty() ? nullptr : std::get_if<TextItem>(&message.items.front());
+    if (!before || !after || before->phase != after->phase || before->refusal != after->refusal) return;
+    if (!before->text.empty() && !after->text.empty()) before->text += detail::core::between_texts;
+    before->text += after->text;
+    message.items.erase(message.items.begin());
+  }
+
   void name_calls(ChatMessage& message) {
-    for (ToolCall& call : message.tool_calls) {
+    for (ToolCall& call : message.tool_calls()) {
       open_.push_back({call.id, call.id});
       if (!call.id.empty() && ids_.insert(call.id).second) continue;
       note("has a call whose id is missing or taken: renamed");
@@ -309,9 +325,7 @@ class Repair {
   void close_calls() {
     for (const OpenCall& call : std::exchange(open_, {})) {
       note("comes before the result of call " + call.id + ": that counts as cancelled");
-      ChatMessage result{Role::tool, std::string(cancelled_result)};
-      result.tool_call_id = call.id;
-      done_.messages.push_back(std::move(result));
+      done_.messages.push_back(ChatMessage::tool_result(call.id, std::string(cancelled_result)));
     }
   }
 

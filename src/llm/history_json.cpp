@@ -2,15 +2,18 @@
 #include "llm/history_json.hpp"
 
 #include "core/json_depth.hpp"
+#include "core/message_items.hpp"
 #include "llm/message_json.hpp"
 
 #include <agentcore/history.hpp>
 
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -42,6 +45,12 @@ class HistoryReader {
   }
 
  private:
+  static constexpr const char* unknown_part = "content has a part that is neither text nor image_url";
+  static constexpr const char* wrong_order = "order does not name each item of the message once";
+
+  void refuse(std::string why) {
+    if (problem_.empty()) problem_ = std::move(why);
+  }
   template <typename T>
   T refuse(std::string why, T instead) {
     if (problem_.empty()) problem_ = std::move(why);
@@ -81,7 +90,7 @@ class HistoryReader {
   ChatMessage read_message(const json& entry) {
     if (!entry.is_object()) return refuse("is not an object", ChatMessage());
     ChatMessage message{read_role(entry)};
-    message.content = read_content(entry, message);
+    read_content(entry, message);
     message.tool_call_id = read_string(entry, "tool_call_id");
     message.call_end = read_call_end(entry);
     message.interruption = read_interruption(entry);
@@ -90,12 +99,17 @@ class HistoryReader {
     message.summary = read_flag(entry, "summary");
     if (const json* const blocks = member(entry, "reasoning_blocks")) {
       if (!blocks->is_array()) return refuse("reasoning_blocks is not an array", message);
-      message.reasoning = read_all<ReasoningBlock>(*blocks, "reasoning block", &HistoryReader::read_block);
+      std::vector<ReasoningBlock> read =
+          read_all<ReasoningBlock>(*blocks, "reasoning block", &HistoryReader::read_block);
+      message.items.insert(message.items.begin(), std::move_iterator(read.begin()),
+                           std::move_iterator(read.end()));
     }
-    const json* const calls = member(entry, "tool_calls");
-    if (!calls || !problem_.empty()) return message;
-    if (!calls->is_array()) return refuse("tool_calls is not an array", message);
-    message.tool_calls = read_all<ToolCall>(*calls, "tool call", &HistoryReader::read_call);
+    if (const json* const calls = member(entry, "tool_calls"); calls && problem_.empty()) {
+      if (!calls->is_array()) return refuse("tool_calls is not an array", message);
+      message.append(read_all<ToolCall>(*calls, "tool call", &HistoryReader::read_call));
+    }
+    if (const json* const order = member(entry, "order"); order && problem_.empty())
+      put_in_order(*order, message);
     return message;
   }
 
@@ -129,27 +143,66 @@ class HistoryReader {
     return refuse("outcome is not not_started, completed, interrupted or abandoned", CallEnd());
   }
 
-  std::string read_content(const json& entry, ChatMessage& message) {
-    if (message.role != Role::assistant && !entry.contains("content"))
-      return refuse("content is missing", std::string());
+  void read_content(const json& entry, ChatMessage& message) {
+    const bool is_answer = message.role == Role::assistant;
+    if (!is_answer && !entry.contains("content")) return refuse("content is missing");
     const json* const content = member(entry, "content");
-    return content && content->is_array() ? read_parts(*content, message) : read_string(entry, "content");
+    const bool is_list = content && content->is_array();
+    if (is_list && member(entry, "order")) return read_items(*content, message);
+    std::string text = is_list ? read_parts(*content, message) : read_string(entry, "content");
+    if (!is_answer || !text.empty()) message.items.insert(message.items.begin(), TextItem{std::move(text)});
   }
 
-  // Texts become one; images become the message's parts.
+  // The parts of a message without an order. Texts become one; images stand behind it.
   std::string read_parts(const json& parts, ChatMessage& message) {
     std::string text;
     for (const json& part : parts) {
-      const std::string type = part.is_object() ? read_string(part, "type") : std::string();
-      if (type == "text") {
+      if (const std::string type = type_of(part); type == "text")
         text += read_string(part, "text");
-      } else if (type == "image_url") {
-        message.parts.push_back(read_image(part));
-      } else {
-        return refuse("content has a part that is neither text nor image_url", std::string());
-      }
+      else if (type == "image_url")
+        message.items.emplace_back(read_image(part));
+      else
+        refuse(unknown_part);
     }
     return text;
+  }
+
+  // The parts of a message with an order: each is an item.
+  void read_items(const json& parts, ChatMessage& message) {
+    for (const json& part : parts) {
+      if (const std::string type = type_of(part); type == "text")
+        message.items.emplace_back(read_text(part));
+      else if (type == "image_url")
+        message.items.emplace_back(read_image(part));
+      else
+        refuse(unknown_part);
+    }
+  }
+
+  std::string type_of(const json& part) {
+    return part.is_object() ? read_string(part, "type") : std::string();
+  }
+
+  TextItem read_text(const json& part) {
+    return {read_string(part, "text"), read_flag(part, "refusal"), read_string(part, "id"),
+            read_string(part, "phase")};
+  }
+
+  // The order names the kind of each item; the items of one kind are in order already.
+  void put_in_order(const json& order, ChatMessage& message) {
+    std::vector<MessageItem> items;
+    std::vector<bool> taken(message.items.size());
+    for (const json& entry : order) {
+      const std::string kind = entry.is_string() ? entry.get<std::string>() : std::string();
+      std::size_t next = 0;
+      while (next < taken.size() && (taken[next] || detail::core::kind_of(message.items[next]) != kind))
+        ++next;
+      if (next == taken.size()) return refuse(wrong_order);
+      taken[next] = true;
+      items.push_back(std::move(message.items[next]));
+    }
+    if (items.size() != taken.size()) return refuse(wrong_order);
+    message.items = std::move(items);
   }
 
   ContentPart read_image(const json& part) {
@@ -167,7 +220,8 @@ class HistoryReader {
 
   ReasoningBlock read_block(const json& entry) {
     if (!entry.is_object()) return refuse("is not an object", ReasoningBlock());
-    return {read_string(entry, "dialect"), read_string(entry, "data"), read_string(entry, "server")};
+    return {read_string(entry, "dialect"), read_string(entry, "data"),    read_string(entry, "server"),
+            read_string(entry, "model"),   read_string(entry, "account"), read_string(entry, "prefix")};
   }
 
   ToolCall read_call(const json& entry) {
@@ -207,8 +261,35 @@ class HistoryReader {
 
 json block_json(const ReasoningBlock& block) {
   json entry{{"dialect", block.dialect}, {"data", block.data}};
-  if (!block.server.empty()) entry["server"] = block.server;
+  const std::pair<const char*, const std::string*> known[] = {{"server", &block.server},
+                                                              {"model", &block.model},
+                                                              {"account", &block.account},
+                                                              {"prefix", &block.prefix}};
+  for (const auto& [name, value] : known)
+    if (!value->empty()) entry[name] = *value;
   return entry;
+}
+
+json text_json(const TextItem& item) {
+  json part{{"type", "text"}, {"text", item.text}};
+  if (item.refusal) part["refusal"] = true;
+  if (!item.id.empty()) part["id"] = item.id;
+  if (!item.phase.empty()) part["phase"] = item.phase;
+  return part;
+}
+
+// Of a message whose items a chat-completions request cannot describe: each text by itself, and the order.
+void add_order(const ChatMessage& message, json& entry) {
+  json content = json::array(), order = json::array();
+  for (const MessageItem& item : message.items) {
+    order.push_back(detail::core::kind_of(item));
+    if (const auto* const text = std::get_if<TextItem>(&item))
+      content.push_back(text_json(*text));
+    else if (const auto* const part = std::get_if<ContentPart>(&item))
+      content.push_back(detail::llm::image_json(*part));
+  }
+  entry["content"] = content.empty() ? json("") : std::move(content);
+  entry["order"] = std::move(order);
 }
 
 // Fields that are no part of a chat-completions request. Those with their default value are left out.
@@ -222,14 +303,15 @@ void add_own_fields(const ChatMessage& message, json& entry) {
     entry["outcome"] = to_string(message.call_end->outcome);
     if (message.call_end->success) entry["success"] = true;
   }
-  for (std::size_t i = 0; i < message.tool_calls.size(); ++i) {
-    const ToolCall& call = message.tool_calls[i];
-    json& written = entry["tool_calls"][i];
+  std::size_t number = 0;
+  for (const ToolCall& call : message.tool_calls()) {
+    json& written = entry["tool_calls"][number++];
     if (call.window_id != window_of(call.name)) written["window_id"] = call.window_id;
     if (!call.action_id.empty()) written["action_id"] = call.action_id;
   }
-  for (const ReasoningBlock& block : message.reasoning)
+  for (const ReasoningBlock& block : message.reasoning())
     entry["reasoning_blocks"].push_back(block_json(block));
+  if (!detail::core::is_plain(message)) add_order(message, entry);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "llm/message_json.hpp"
 
+#include "core/message_items.hpp"
+
 #include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -13,35 +15,40 @@ namespace {
 
 using Messages = std::span<const ChatMessage>;
 
-nlohmann::json image(const ContentPart& part) {
-  nlohmann::json source;
-  source["url"] = part.url.empty() ? "data:" + part.media_type + ";base64," + part.data : part.url;
-  if (!part.detail.empty()) source["detail"] = part.detail;
-  return {{"type", "image_url"}, {"image_url", std::move(source)}};
-}
-
 nlohmann::json text_of(const Messages& messages) {
   std::string text;
   for (const ChatMessage& message : messages) {
-    if (!text.empty() && !message.content.empty()) text += "\n\n";
-    text += message.content;
+    const std::string content = message.content();
+    if (!text.empty() && !content.empty()) text += core::between_texts;
+    text += content;
   }
   return text;
 }
 
 // A string, unless a message has images: some servers do not accept a list of parts.
 nlohmann::json content_of(const Messages& messages) {
-  if (std::ranges::all_of(messages, &std::vector<ContentPart>::empty, &ChatMessage::parts))
+  if (std::ranges::all_of(messages, [](const ChatMessage& message) { return message.parts().empty(); }))
     return text_of(messages);
   nlohmann::json content = nlohmann::json::array();
   for (const ChatMessage& message : messages) {
-    if (!message.content.empty()) content.push_back({{"type", "text"}, {"text", message.content}});
-    for (const ContentPart& part : message.parts) content.push_back(image(part));
+    for (const MessageItem& item : message.items) {
+      if (const auto* const text = std::get_if<TextItem>(&item); text && !text->text.empty())
+        content.push_back({{"type", "text"}, {"text", text->text}});
+      else if (const auto* const part = std::get_if<ContentPart>(&item))
+        content.push_back(image_json(*part));
+    }
   }
   return content;
 }
 
 }  // namespace
+
+nlohmann::json image_json(const ContentPart& part) {
+  nlohmann::json source;
+  source["url"] = part.url.empty() ? "data:" + part.media_type + ";base64," + part.data : part.url;
+  if (!part.detail.empty()) source["detail"] = part.detail;
+  return {{"type", "image_url"}, {"image_url", std::move(source)}};
+}
 
 nlohmann::json user_message_json(Messages messages) {
   return {{"role", to_string(Role::user)}, {"content", content_of(messages)}};
@@ -49,7 +56,7 @@ nlohmann::json user_message_json(Messages messages) {
 
 nlohmann::json message_json(const ChatMessage& message) {
   nlohmann::json entry{{"role", to_string(message.role)}, {"content", content_of({&message, 1})}};
-  for (const ToolCall& call : message.tool_calls)
+  for (const ToolCall& call : message.tool_calls())
     entry["tool_calls"].push_back({{"id", call.id},
                                    {"type", "function"},
                                    {"function", {{"name", call.name}, {"arguments", call.arguments}}}});

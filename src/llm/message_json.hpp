@@ -15,6 +15,9 @@ namespace agentcore::detail::llm {
 // An entry of `messages`. Strings are copied without a check: dump it with error_handler_t::replace.
 AGENTCORE_INTERNAL_API nlohmann::json message_json(const ChatMessage& message);
 
+// A part of a list of parts: an image.
+AGENTCORE_INTERNAL_API nlohmann::json image_json(const ContentPart& part);
+
 // One entry for consecutive messages of the role user: their texts with an empty line between them, or, if
 // one of them has images, a list of parts. As long as none has images, what was written for the first
 // messages stays a prefix, byte for byte, when others follow.

@@ -50,6 +50,8 @@ class alignas(64) Cell {
     if (options) rest_->options = std::move(options);
   }
 
+  // How many images the message has.
+  std::size_t parts() const noexcept { return rest_ ? rest_->message.parts.size() : 0; }
   bool is_simulated() const noexcept { return rest_ && rest_->simulated; }
   bool is_urgent() const noexcept { return rest_ && rest_->message.priority == MessagePriority::urgent; }
   // Sent by a running tool call of an ancestor: the turn is a part of that call. Such a message has options.

@@ -64,6 +64,13 @@ void SteerBox::count_reask(core::NodeId agent) {
   publish();
 }
 
+std::uint32_t SteerBox::next(core::NodeId agent) const noexcept {
+  if (empty()) return 0;
+  const core::Lock lock(mutex_);
+  const auto found = agents_.find(agent);
+  return found == agents_.end() || found->second.messages.empty() ? 0 : found->second.messages.front().cell;
+}
+
 SteerEntry SteerBox::take(core::NodeId agent) noexcept {
   if (empty()) return {};
   const core::Lock lock(mutex_);

@@ -78,6 +78,8 @@ class SteerBox {
   std::vector<SteerEntry> waiting(core::NodeId agent) const;
   // Counts a model call that is asked again for another reason. Throws std::bad_alloc. @loop_thread
   void count_reask(core::NodeId agent);
+  // The cell that take() would return; 0: none. It stays the next one until it is taken. @loop_thread
+  std::uint32_t next(core::NodeId agent) const noexcept;
   // Takes the oldest message; a cell of 0: there is none. @loop_thread
   SteerEntry take(core::NodeId agent) noexcept;
   // Takes the oldest message that is dropped; a cell of 0: there is none. @loop_thread

@@ -1,19 +1,26 @@
 #include "persist/history_record.hpp"
 
+#include "core/message_items.hpp"
 #include "llm/history_json.hpp"
 #include "persist/json_fields.hpp"
 #include "persist/record_text.hpp"
 
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace agentcore::detail::persist {
 
 namespace {
 
-std::string text_part_json(const std::string& content) {
+std::string text_part_json(const TextItem& item) {
   RecordText text;
   text.add("type", std::string_view("text"));
-  text.add("text", std::string_view(content));
+  text.add("text", std::string_view(item.text));
+  text.put("refusal", item.refusal);
+  text.put("id", item.id);
+  text.put("phase", item.phase);
   return text.take();
 }
 
@@ -28,10 +35,20 @@ std::string image_json(const ContentPart& part) {
   return text.take();
 }
 
-std::string parts_json(const ChatMessage& message) {
-  std::string list = RecordText::array(message.parts, image_json);
-  if (!message.content.empty()) list.insert(1, text_part_json(message.content) + ',');
-  return list;
+// The texts and images. An empty text is none, unless its place counts.
+std::string parts_json(const ChatMessage& message, bool in_order) {
+  std::vector<std::string> parts;
+  for (const MessageItem& item : message.items) {
+    if (const auto* const text = std::get_if<TextItem>(&item); text && (in_order || !text->text.empty()))
+      parts.push_back(text_part_json(*text));
+    else if (const auto* const part = std::get_if<ContentPart>(&item))
+      parts.push_back(image_json(*part));
+  }
+  return RecordText::array(parts, [](const std::string& part) { return part; });
+}
+
+std::string kind_json(const MessageItem& item) {
+  return '"' + std::string(core::kind_of(item)) + '"';
 }
 
 std::string call_json(const ToolCall& call) {
@@ -52,6 +69,9 @@ std::string block_json(const ReasoningBlock& block) {
   text.add("dialect", std::string_view(block.dialect));
   text.add("data", std::string_view(block.data));
   text.put("server", block.server);
+  text.put("model", block.model);
+  text.put("account", block.account);
+  text.put("prefix", block.prefix);
   return text.take();
 }
 
@@ -61,12 +81,15 @@ std::string block_json(const ReasoningBlock& block) {
 std::string to_json(const ChatMessage& message, const turn::TurnPlace* place) {
   RecordText text;
   text.add("role", to_string(message.role));
-  if (message.parts.empty())
-    text.add("content", std::string_view(message.content));
-  else
-    text.add_json("content", parts_json(message));
-  if (!message.tool_calls.empty())
-    text.add_json("tool_calls", RecordText::array(message.tool_calls, call_json));
+  const bool in_order = !core::is_plain(message);
+  if (in_order || !message.parts().empty()) {
+    const std::string parts = parts_json(message, in_order);
+    text.add_json("content", parts == "[]" ? R"("")" : parts);
+  } else {
+    text.add("content", std::string_view(core::first_text(message)));
+  }
+  if (const auto calls = message.tool_calls(); !calls.empty())
+    text.add_json("tool_calls", RecordText::array(calls, call_json));
   if (message.interruption != Interruption::none) text.add("interruption", to_string(message.interruption));
   text.put("pinned", message.pinned);
   text.put("steered", message.steered);
@@ -77,8 +100,9 @@ std::string to_json(const ChatMessage& message, const turn::TurnPlace* place) {
     text.add("outcome", to_string(message.call_end->outcome));
     text.put("success", message.call_end->success);
   }
-  if (!message.reasoning.empty())
-    text.add_json("reasoning_blocks", RecordText::array(message.reasoning, block_json));
+  if (const auto blocks = message.reasoning(); !blocks.empty())
+    text.add_json("reasoning_blocks", RecordText::array(blocks, block_json));
+  if (in_order) text.add_json("order", RecordText::array(message.items, kind_json));
   if (place) {
     text.add("turn", place->turn);
     text.put("message_id", place->message.value);
@@ -100,7 +124,7 @@ StoredMessage read_message(std::string_view text) {
   get(object, "tasks", place.tasks);
   if (place.turn == 0 || stored.message.role != Role::user)
     refuse_field("turn", "begins with a message that is no question");
-  if (place.tasks > stored.message.content.size()) refuse_field("tasks", "is out of range");
+  if (place.tasks > core::first_text(stored.message).size()) refuse_field("tasks", "is out of range");
   return stored;
 }
 

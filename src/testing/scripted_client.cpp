@@ -64,7 +64,7 @@ std::vector<std::string> words_of(std::string_view text) {
 
 ScriptedReply echo(const ChatRequest& request) {
   ScriptedReply reply;
-  if (!request.messages.empty()) reply.deltas = words_of(request.messages.back().content);
+  if (!request.messages.empty()) reply.deltas = words_of(request.messages.back().content());
   return reply;
 }
 

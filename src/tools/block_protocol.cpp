@@ -1,6 +1,7 @@
 // Calls as blocks in the text: the calls and results of the history are written as blocks for the model.
 #include "tools/block_protocol.hpp"
 
+#include "core/message_items.hpp"
 #include "tools/block_filter.hpp"
 #include "tools/text_protocol.hpp"
 #include "tools/windows_text.hpp"
@@ -57,7 +58,7 @@ std::string block_of(const std::vector<ToolCall>& calls) {
 }
 
 void add_result(const ChatMessage& result, std::string& text) {
-  const nlohmann::json line{{"call_id", result.tool_call_id}, {"result", result.content}};
+  const nlohmann::json line{{"call_id", result.tool_call_id}, {"result", result.content()}};
   text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -65,7 +66,7 @@ void add_result(const ChatMessage& result, std::string& text) {
 // answer, and the question has one: so the mark of the interruption moves from the question to this message
 // (G8).
 void begin_results(std::vector<ChatMessage>& written) {
-  ChatMessage results{Role::user, "Results of your calls:\n"};
+  ChatMessage results = ChatMessage::user("Results of your calls:\n");
   const auto question = std::find_if(written.rbegin(), written.rend(),
                                      [](const ChatMessage& message) { return message.is_question(); });
   if (question != written.rend())
@@ -82,12 +83,14 @@ std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages, std::vector<
   for (ChatMessage& message : messages) {
     if (message.role == Role::tool) {
       if (!std::exchange(in_results, true)) begin_results(written);
-      add_result(message, written.back().content);
+      add_result(message, core::first_text(written.back()));
     } else {
       in_results = false;
-      if (!message.tool_calls.empty()) {
-        if (!message.content.empty()) message.content += "\n";
-        message.content += block_of(std::exchange(message.tool_calls, {}));
+      if (const std::vector<ToolCall> calls = message.tool_calls(); !calls.empty()) {
+        std::string text = message.content();
+        if (!text.empty()) text += "\n";
+        message.set_content(text + block_of(calls));
+        message.remove<ToolCall>();
       }
       written.push_back(std::move(message));
     }

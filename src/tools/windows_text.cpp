@@ -1,5 +1,7 @@
 #include "tools/windows_text.hpp"
 
+#include "core/message_items.hpp"
+
 #include <cstddef>
 
 namespace agentcore::detail::tools {
@@ -31,7 +33,7 @@ void append_to_system(ChatRequest& request, const std::string& text) {
     request.messages.insert(request.messages.begin(), {Role::system, {}});
     for (std::size_t& end : request.sent_before) ++end;
   }
-  append_paragraph(request.messages.front().content, text);
+  append_paragraph(core::first_text(request.messages.front()), text);
 }
 
 void append_volatile(ChatRequest& request, VolatilePlace place, const std::string& text) {

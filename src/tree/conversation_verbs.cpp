@@ -122,7 +122,7 @@ SendResult ConversationVerbs::regenerate(core::NodeId id, SendOptions&& options)
     const turn::TurnPlace last = conversation.turns().back();
     const ChatMessage& question = conversation.messages()[last.question];
     Message again{.text = std::string(conversation.text_of(last)),
-                  .parts = question.parts,
+                  .parts = question.parts(),
                   .priority = MessagePriority::urgent};
     std::vector<ChatMessage> removed;
     removed.reserve(conversation.messages().size() + 1);

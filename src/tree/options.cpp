@@ -21,7 +21,7 @@ std::optional<Error> check_history(const AgentSpec& spec) {
                  "AgentSpec::history: " + problem + "; repair_history() makes a valid history of it"};
   const std::string& prompt = turn::system_prompt_of(spec);
   const bool begins_with_prompt = !spec.history.empty() && spec.history.front().role == Role::system;
-  if (begins_with_prompt && spec.history.front().content != prompt)
+  if (begins_with_prompt && spec.history.front().content() != prompt)
     return Error{
         Errc::invalid_history,
         "AgentSpec::history: message 1 (system) is not AgentSpec::system_prompt; leave system_prompt "

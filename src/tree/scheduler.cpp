@@ -137,7 +137,7 @@ void Scheduler::begin(Node& node, std::uint32_t epoch, std::uint32_t number) {
   std::unique_ptr<SendOptions> options;
   PackedState claimed;
   try {
-    turns_.prepare(node, cell.is_simulated(), cell.is_delegated(),
+    turns_.prepare(node, cell.is_simulated(), cell.is_delegated(), cell.parts(),
                    tree_.persistence ? tree_.persistence->begun(node.id(), id) : 1);
     if (cell.has_callbacks()) {
       options = cell.take_options();

@@ -1,5 +1,6 @@
 #include "turn/call_records.hpp"
 
+#include "core/message_items.hpp"
 #include "core/text_hash.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
@@ -28,9 +29,10 @@ void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::stri
   active.result->last_call = last_call;
   std::size_t message = 0;
   if (!active.simulated) {
-    message = data.conversation.act(std::move(words), std::move(calls), data.tool_turns,
-                                    std::move(active.answer.reasoning));
-    calls = data.conversation.messages()[message - 1].tool_calls;
+    message = data.conversation.act(core::items_of(std::move(words), std::move(active.answer.reasoning),
+                                                   std::move(calls), active.answer.order),
+                                    data.tool_turns);
+    calls = data.conversation.messages()[message - 1].tool_calls();
   }
   for (std::size_t i = 0; i < asked.size(); ++i) {
     ToolCallRecord& step = active.result->calls.emplace_back();

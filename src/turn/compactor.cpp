@@ -3,6 +3,7 @@
 #include "context/summary_text.hpp"
 #include "context/trim.hpp"
 #include "core/blank.hpp"
+#include "core/message_items.hpp"
 #include "turn/context_window.hpp"
 #include "turn/request_tokens.hpp"
 #include "turn/usage_accounting.hpp"
@@ -56,11 +57,12 @@ std::optional<ChatError> problem_of(const ActiveTurn& active, std::size_t tokens
 }
 
 std::size_t bytes_of(const ChatMessage& message) noexcept {
-  std::size_t bytes = message.content.size() + message.tool_call_id.size();
-  for (const ToolCall& call : message.tool_calls)
+  std::size_t bytes = message.tool_call_id.size();
+  for (const TextItem& text : ItemsOf<const TextItem>(message.items)) bytes += text.text.size();
+  for (const ToolCall& call : message.tool_calls())
     bytes += call.id.size() + call.name.size() + call.arguments.size();
-  for (const ContentPart& part : message.parts) bytes += part.url.size() + part.data.size();
-  for (const ReasoningBlock& block : message.reasoning) bytes += block.data.size();
+  for (const ContentPart& part : message.parts()) bytes += part.url.size() + part.data.size();
+  for (const ReasoningBlock& block : message.reasoning()) bytes += block.data.size();
   return bytes;
 }
 
@@ -191,8 +193,8 @@ void Compactor::emit_begin(Turn turn) noexcept {
 Next Compactor::take(Turn turn) {
   ActiveTurn& active = turn.active();
   ChatMessage summary = context::summary_message(active.text);
-  const std::size_t tokens =
-      context::tokens_around_message + text_tokens(environment_.engine, turn.spec(), summary.content);
+  const std::size_t tokens = context::tokens_around_message +
+                             text_tokens(environment_.engine, turn.spec(), core::first_text(summary));
   if (turn.is_over()) return Next::ended;
   const std::optional<ChatError> problem = problem_of(active, tokens, turn.spec().context.max_tokens);
   const bool used = !problem;

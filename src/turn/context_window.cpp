@@ -1,5 +1,6 @@
 #include "turn/context_window.hpp"
 
+#include "core/message_items.hpp"
 #include "tools/protocol.hpp"
 #include "tools/windows_text.hpp"
 #include "turn/request_tokens.hpp"
@@ -34,7 +35,7 @@ std::size_t tokens_of_tools(const AgentSpec& spec, const ToolRegistry::Impl& reg
 // The messages after the history in a request for another answer.
 std::vector<ChatMessage> correction(const ActiveTurn& turn) {
   if (!turn.refused) return {};
-  return {{Role::assistant, turn.refused->text}, {Role::user, turn.refused->correction}};
+  return {ChatMessage::assistant(turn.refused->text), ChatMessage::user(turn.refused->correction)};
 }
 
 // Updates the list of windows: new ones are sent, closed ones removed.
@@ -65,12 +66,12 @@ void count_messages(const AgentSpec& spec, const Conversation& conversation, Sen
     const std::string_view text =
         tokens > most && options.max_tokens != no_limit ? conversation.text_of_tools(i) : std::string_view();
     if (auto cut = context::middle_of(text, most, options.count_tokens); cut && !text.empty()) {
-      const std::string& all = messages[i].content;
+      const std::string& all = core::first_text(messages[i]);
       const auto before = static_cast<std::size_t>(text.data() - all.data());
       cut->begin += before;
       cut->end += before;
       ChatMessage said = messages[i];
-      said.content = context::without(all, *cut);
+      said.set_content(context::without(all, *cut));
       tokens = context::message_tokens(said, options.count_tokens);
       sent.tokens.reserve(i + 1);  // a message is counted and cut, or neither
       sent.cuts.push_back({i, *cut});

@@ -1,6 +1,7 @@
 #include "turn/conversation.hpp"
 
 #include "core/blank.hpp"
+#include "core/message_items.hpp"
 #include "core/utf8.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 // True for an answer that ends its turn.
 bool is_final(const ChatMessage& message) noexcept {
-  return message.role == Role::assistant && message.tool_calls.empty() && !message.is_partial();
+  return message.role == Role::assistant && message.tool_calls().empty() && !message.is_partial();
 }
 
 constexpr std::string_view tasks_heading = "Background tasks that have ended:\n";
@@ -38,7 +39,7 @@ std::size_t put_before(std::string& question, std::string& lines) noexcept {
 const std::string& system_prompt_of(const AgentSpec& spec) noexcept {
   const bool in_history =
       spec.system_prompt.empty() && !spec.history.empty() && spec.history.front().role == Role::system;
-  return in_history ? spec.history.front().content : spec.system_prompt;
+  return in_history ? core::first_text(spec.history.front()) : spec.system_prompt;
 }
 
 void Conversation::restore(std::vector<ChatMessage> history) {
@@ -62,10 +63,25 @@ void Conversation::load(std::vector<ChatMessage> messages, std::vector<TurnPlace
   changes_ = {};
 }
 
-void Conversation::make_room(std::size_t messages) {
+void Conversation::make_room(std::size_t messages, std::size_t parts) {
   if (messages_.capacity() - messages_.size() < messages)
     messages_.reserve(std::max(2 * messages_.size(), messages_.size() + messages));
   if (turns_.size() == turns_.capacity()) turns_.reserve(2 * turns_.size() + 1);
+  if (room_.size() < messages) room_.resize(messages);
+  for (std::vector<MessageItem>& items : room_) items.reserve(1 + parts);
+}
+
+// A message with one text, in the space of make_room(). Without that it throws std::bad_alloc.
+ChatMessage Conversation::made(Role role, std::string text, std::vector<ContentPart> parts) {
+  ChatMessage message{.role = role};
+  if (!room_.empty()) {
+    message.items = std::move(room_.back());
+    room_.pop_back();
+  }
+  message.items.reserve(1 + parts.size());
+  message.items.emplace_back(TextItem{std::move(text)});
+  message.append(std::move(parts));
+  return message;
 }
 
 void Conversation::ask(std::string question, std::vector<ContentPart> parts, std::uint64_t turn,
@@ -73,47 +89,42 @@ void Conversation::ask(std::string question, std::vector<ContentPart> parts, std
   turns_.push_back({turn, messages_.size(), message});
   open_ = true;
   changes_.note(messages_.size());
-  messages_.push_back({.role = Role::user, .content = std::move(question), .parts = std::move(parts)});
+  messages_.push_back(made(Role::user, std::move(question), std::move(parts)));
 }
 
 void Conversation::put_before_question(std::string& ended_tasks) noexcept {
   TurnPlace& place = turns_.back();
-  place.tasks = put_before(messages_[place.question].content, ended_tasks);
+  place.tasks = put_before(core::first_text(messages_[place.question]), ended_tasks);
   changes_.note(place.question);
 }
 
 void Conversation::steer(std::string text, std::vector<ContentPart> parts) {
   changes_.note(messages_.size());
-  messages_.push_back(
-      {.role = Role::user, .content = std::move(text), .steered = true, .parts = std::move(parts)});
+  messages_.push_back(made(Role::user, std::move(text), std::move(parts)));
+  messages_.back().steered = true;
 }
 
-void Conversation::answer(std::string text, std::vector<ReasoningBlock> reasoning) {
+void Conversation::answer(std::vector<MessageItem> items) {
   changes_.note(messages_.size());
-  messages_.push_back(
-      {.role = Role::assistant, .content = std::move(text), .reasoning = std::move(reasoning)});
+  messages_.push_back(ChatMessage::assistant(std::move(items)));
   open_ = false;
 }
 
-std::size_t Conversation::act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
-                              std::vector<ReasoningBlock> reasoning) {
+std::size_t Conversation::act(std::vector<MessageItem> items, std::uint32_t turn) {
   // Either all of it is written, or nothing: every call must have a result.
   std::vector<ChatMessage> written;
-  written.reserve(1 + calls.size());
+  written.reserve(1 + items.size());
   std::vector<std::string> ids;
   const auto is_taken = [&](const std::string& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end() || call_ids_.contain(id, messages_);
   };
-  for (ToolCall& call : calls) {
+  for (ToolCall& call : ItemsOf<ToolCall>(items)) {
     if (call.id.empty() || is_taken(call.id))
       call.id = "call_" + std::to_string(turn) + "_" + std::to_string(ids.size() + 1);
     while (is_taken(call.id)) call.id += "_";
     ids.push_back(call.id);
   }
-  ChatMessage message{Role::assistant, std::move(text)};
-  message.tool_calls = std::move(calls);
-  message.reasoning = std::move(reasoning);
-  written.push_back(std::move(message));
+  written.push_back(ChatMessage::assistant(std::move(items)));
   for (std::string& id : ids) {
     ChatMessage result = ChatMessage::tool_result(std::move(id), std::string(not_started));
     result.call_end = {.outcome = ToolOutcome::not_started};
@@ -141,26 +152,26 @@ void Conversation::abandon(std::uint64_t turn, std::string_view call_id) noexcep
 
 void Conversation::cut_off(std::string part) {
   changes_.note(messages_.size());
-  messages_.push_back(
-      {.role = Role::assistant, .content = std::move(part), .interruption = Interruption::steered});
+  messages_.push_back(made(Role::assistant, std::move(part)));
+  messages_.back().interruption = Interruption::steered;
 }
 
 void Conversation::interrupt(Interruption why, std::string part) noexcept {
   if (!std::exchange(open_, false)) return;
   messages_[turns_.back().question].interruption = why;
   changes_.note(turns_.back().question);
-  if (!part.empty() && messages_.size() < messages_.capacity())
-    messages_.push_back({.role = Role::assistant, .content = std::move(part), .interruption = why});
+  if (part.empty() || room_.empty() || messages_.size() == messages_.capacity()) return;
+  messages_.push_back(made(Role::assistant, std::move(part)));
+  messages_.back().interruption = why;
 }
 
 bool Conversation::shorten_answer(std::size_t bytes) noexcept {
   ChatMessage& answer = messages_.back();
-  if (answer.content.size() <= bytes) return false;
-  answer.content.resize(core::first_bytes(answer.content, bytes).size());
-  answer.reasoning.clear();
+  if (!core::truncate_content(answer, bytes)) return false;
+  answer.remove<ReasoningBlock>();
   changes_.note(turns_.back().question);  // whose mark may change
   if (answer.interruption == Interruption::none) answer.interruption = Interruption::truncated;
-  if (!core::is_blank(answer.content)) return true;
+  if (!core::is_blank(answer)) return true;
   messages_.pop_back();
   call_ids_.forget_from(messages_.size());
   Interruption& mark = messages_[turns_.back().question].interruption;
@@ -173,7 +184,7 @@ void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& re
   const std::uint64_t turn = from.turn;  // `from` may be one of turns_
   for (auto place = turns_.rbegin(); place != turns_.rend() && place->turn >= turn; ++place) {
     if (place->tasks == 0) continue;
-    std::string& text = messages_[place->question].content;
+    std::string& text = core::first_text(messages_[place->question]);
     ended_tasks.insert(0, text, std::min(tasks_heading.size(), text.size()), place->tasks);
     text.erase(0, text.size() - text_of(*place).size());
   }
@@ -186,8 +197,9 @@ void Conversation::take_back(const TurnPlace& from, std::vector<ChatMessage>& re
 }
 
 std::string_view tasks_of(const ChatMessage& question, const TurnPlace& place) noexcept {
-  if (place.tasks == 0 || question.content.size() < tasks_heading.size()) return {};
-  return std::string_view(question.content).substr(tasks_heading.size(), place.tasks);
+  const std::string_view text = core::first_text(question);
+  if (place.tasks == 0 || text.size() < tasks_heading.size()) return {};
+  return text.substr(tasks_heading.size(), place.tasks);
 }
 
 std::size_t Conversation::tasks_since(std::uint64_t turn) const noexcept {
@@ -198,14 +210,14 @@ std::size_t Conversation::tasks_since(std::uint64_t turn) const noexcept {
 }
 
 std::string_view Conversation::text_of(const TurnPlace& place) const noexcept {
-  const std::string_view text = messages_[place.question].content;
+  const std::string_view text = core::first_text(messages_[place.question]);
   const std::size_t before = place.tasks == 0 ? 0 : tasks_heading.size() + place.tasks;
   return text.substr(std::min(text.size(), before == 0 ? 0 : before + 1));  // and an empty line
 }
 
 std::string_view Conversation::text_of_tools(std::size_t message) const noexcept {
   const ChatMessage& said = messages_[message];
-  if (said.role == Role::tool) return said.content;
+  if (said.role == Role::tool) return core::first_text(said);
   if (!said.is_question()) return {};
   const auto place =
       std::lower_bound(turns_.begin(), turns_.end(), message,
@@ -224,7 +236,7 @@ Conversation Conversation::first_turns(std::size_t turns) const {
 
 bool Conversation::ends_with_answer() const noexcept {
   return !messages_.empty() && messages_.back().role == Role::assistant &&
-         messages_.back().tool_calls.empty();
+         messages_.back().tool_calls().empty();
 }
 
 void Conversation::remove(std::size_t begin, std::size_t end) noexcept {
@@ -247,14 +259,14 @@ std::vector<ChatMessage> Conversation::rendered(const std::string& system_prompt
                                                 std::size_t first, const context::Cuts& cuts) const {
   std::vector<ChatMessage> all;
   all.reserve(messages_.size() - first + 2);
-  if (!system_prompt.empty()) all.push_back({Role::system, system_prompt});
+  if (!system_prompt.empty()) all.push_back(ChatMessage::system(system_prompt));
   if (summary) all.push_back(*summary);
   context::CutReader cut(cuts);
   for (std::size_t i = first; i < messages_.size(); ++i) {
     if (i < sent.size() && !sent[i]) continue;
     all.push_back(messages_[i]);
     if (const context::Cut* const found = cut.at(i))
-      all.back().content = context::without(messages_[i].content, *found);
+      all.back().set_content(context::without(messages_[i].content(), *found));
   }
   return all;
 }
@@ -268,7 +280,7 @@ ConversationPage page_of(const Conversation& conversation, const std::string& sy
   page.first = last - std::min(count, last);
   page.messages.reserve(last - page.first);
   for (std::size_t i = page.first; i < last; ++i)
-    page.messages.push_back(i < prompts ? ChatMessage{Role::system, system_prompt} : messages[i - prompts]);
+    page.messages.push_back(i < prompts ? ChatMessage::system(system_prompt) : messages[i - prompts]);
   return page;
 }
 

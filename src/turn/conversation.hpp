@@ -2,6 +2,7 @@
 #pragma once
 
 #include "context/cut.hpp"
+#include "core/message_items.hpp"
 #include "turn/call_ids.hpp"
 
 #include <agentcore/agent_spec.hpp>
@@ -62,8 +63,9 @@ class Conversation {
   // message is left out: it is the system prompt. A last question without an answer counts as stopped.
   void restore(std::vector<ChatMessage> history);
 
-  // Allocates the space for further messages: ask() then allocates nothing.
-  void make_room(std::size_t messages = 1);
+  // Allocates the space for further messages with at most that many images each: to write them allocates
+  // nothing then.
+  void make_room(std::size_t messages = 1, std::size_t parts = 0);
   // The question that begins a turn. It stays, however the turn ends (X22).
   void ask(std::string question, std::vector<ContentPart> parts, std::uint64_t turn, MessageId message);
   // Moves lines about background tasks that have ended to the beginning of the last question. Without memory
@@ -73,15 +75,14 @@ class Conversation {
   // std::bad_alloc; make_room() prevents that.
   void steer(std::string text, std::vector<ContentPart> parts);
   // The answer that ends the turn.
-  void answer(std::string text, std::vector<ReasoningBlock> reasoning = {});
+  void answer(std::vector<MessageItem> items);
   // An answer with tool calls, and a result `not_started` for each call, so that every call has a result.
   // Missing and duplicate ids are replaced by call_<turn>_<index> (J8). Returns the position of the first
   // result; the others follow in order.
-  std::size_t act(std::string text, std::vector<ToolCall> calls, std::uint32_t turn,
-                  std::vector<ReasoningBlock> reasoning = {});
+  std::size_t act(std::vector<MessageItem> items, std::uint32_t turn);
   // `end`: how the call ends if the turn ends now; it is what the text says.
   void set_result(std::size_t place, std::string text, CallEnd end) noexcept {
-    messages_[place].content = std::move(text);
+    core::first_text(messages_[place]) = std::move(text);
     messages_[place].call_end = end;
     changes_.note(place);
   }
@@ -136,8 +137,11 @@ class Conversation {
                                     const context::Cuts& cuts = {}) const;
 
  private:
+  ChatMessage made(Role role, std::string text, std::vector<ContentPart> parts = {});
+
   std::vector<ChatMessage> messages_;
-  CallIds call_ids_;  // of messages_
+  std::vector<std::vector<MessageItem>> room_;  // empty, with capacity: the items of messages to come
+  CallIds call_ids_;                            // of messages_
   std::vector<TurnPlace> turns_;
   bool open_ = false;  // the last turn has no answer yet
   ConversationChanges changes_;

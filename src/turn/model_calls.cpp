@@ -92,10 +92,11 @@ Next ModelCalls::write_steered(Turn turn) {
   Conversation& conversation = turn.data().conversation;
   const core::NodeId agent = turn.node().id();
   while (!messages.steers.empty()) {
-    conversation.make_room(2);
-    const std::uint32_t number = messages.steers.take(agent).cell;
+    const std::uint32_t number = messages.steers.next(agent);
     if (!number) break;
     mailbox::Cell& cell = messages.pool[number];
+    conversation.make_room(2, cell.parts());
+    static_cast<void>(messages.steers.take(agent));
     const MessageId id = messages.pool.id_in(cell);
     Message message = cell.take_message();
     messages.pool.end_id(cell);
@@ -148,6 +149,7 @@ ChatRequest ModelCalls::new_request(Turn turn) {
   ChatRequest request;
   request.agent_id = environment_.table.names().name_of(turn.node(), turn.node().id());
   request.tree = environment_.table.tree();
+  request.salt = environment_.own_identity();
   request.model = turn.spec().model;
   request.stream = turn.spec().stream;
   if (const auto& deadline = turn.active().deadline) request.deadline = deadline->when;
@@ -344,6 +346,7 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
                       outcome.usage,
                       std::move(outcome.tool_calls),
                       std::move(outcome.reasoning),
+                      std::move(outcome.order),
                       outcome.cost};
   }
   environment_.operations.close(id);

@@ -1,6 +1,7 @@
 #include "turn/stable_part.hpp"
 
 #include "core/blank.hpp"
+#include "core/message_items.hpp"
 #include "core/text_hash.hpp"
 
 namespace agentcore::detail::turn {
@@ -8,7 +9,7 @@ namespace {
 
 // True for a message that stands between two messages of the user in every dialect.
 bool separates(const ChatMessage& message) noexcept {
-  return message.role == Role::assistant && (!message.tool_calls.empty() || !core::is_blank(message.content));
+  return message.role == Role::assistant && (!message.tool_calls().empty() || !core::is_blank(message));
 }
 
 // Of the earlier requests those count that a user message follows, because the two must not be joined, and

@@ -121,6 +121,7 @@ void ToolCalls::take_answer(Turn turn) {
   if (first == active.calls.end()) return;
   active.result->text = CallRecords::step_of(turn, *first).message;
   active.answer.reasoning.clear();
+  active.answer.order.clear();
   active.answer.finish_reason = FinishReason::complete;
   active.tool_ends_turn = true;
 }

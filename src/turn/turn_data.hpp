@@ -107,6 +107,7 @@ struct ModelAnswer {
   Usage usage = {.complete = false};
   std::vector<ToolCall> tool_calls = {};
   std::vector<ReasoningBlock> reasoning = {};
+  std::vector<AnswerPart> order = {};
   std::optional<double> cost = {};
 };
 

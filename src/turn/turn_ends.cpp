@@ -1,6 +1,7 @@
 #include "turn/turn_ends.hpp"
 
 #include "core/fence.hpp"
+#include "core/message_items.hpp"
 #include "turn/compactor.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/tool_calls.hpp"
@@ -86,7 +87,8 @@ Next TurnEnds::complete(Turn turn) {
   ActiveTurn& active = turn.active();
   active.result->finish_reason = active.answer.finish_reason;
   if (!active.simulated)
-    turn.data().conversation.answer(active.result->text, std::move(active.answer.reasoning));
+    turn.data().conversation.answer(
+        core::items_of(active.result->text, std::move(active.answer.reasoning), {}, active.answer.order));
   if (turn.data().answer_check && !active.simulated && !active.tool_ends_turn)
     leave_json(active.result->text);
   emit_end(turn, *take_out(turn));

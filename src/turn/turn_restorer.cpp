@@ -39,8 +39,8 @@ std::vector<FoundCall> calls_of(const Conversation& conversation, const StoredTu
   std::uint32_t round = 0;
   for (std::size_t i = conversation.turns().back().question; i < messages.size(); ++i) {
     std::uint32_t index = 0;
-    if (!messages[i].tool_calls.empty()) ++round;
-    for (const ToolCall& call : messages[i].tool_calls) {
+    if (!messages[i].tool_calls().empty()) ++round;
+    for (const ToolCall& call : messages[i].tool_calls()) {
       const bool is_known = found.size() < stored.calls.size();
       found.push_back({&call, is_known ? stored.calls[found.size()] : StoredCall{.state = State::running},
                        i + 1 + index, round, index + 1});
@@ -54,8 +54,8 @@ std::vector<FoundCall> calls_of(const Conversation& conversation, const StoredTu
 std::string last_words(const Conversation& conversation) {
   const std::vector<ChatMessage>& messages = conversation.messages();
   const auto last = std::find_if(messages.rbegin(), messages.rend(),
-                                 [](const ChatMessage& message) { return !message.tool_calls.empty(); });
-  return last == messages.rend() ? std::string() : last->content;
+                                 [](const ChatMessage& message) { return !message.tool_calls().empty(); });
+  return last == messages.rend() ? std::string() : last->content();
 }
 
 tools::Found tool_of(const AgentSpec& spec, const ToolCall& call) {
@@ -212,7 +212,7 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   step.outcome = stored.outcome;
   step.success = stored.success;
   step.by_host = stored.by_host;
-  step.message = tools::message_of(data.conversation.messages()[found.result].content, step.success);
+  step.message = tools::message_of(data.conversation.messages()[found.result].content(), step.success);
   step.round = found.round;
   step.index = found.index;
   active.result->last_call = std::make_shared<const ToolCall>(std::move(asked.call));

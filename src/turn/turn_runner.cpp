@@ -108,13 +108,14 @@ std::shared_ptr<const TurnResult> handler_result(TurnOutcome outcome, Errc code,
 
 }  // namespace
 
-void TurnRunner::prepare(core::Node& node, bool simulated, bool delegated, std::uint32_t attempt) {
+void TurnRunner::prepare(core::Node& node, bool simulated, bool delegated, std::size_t parts,
+                         std::uint32_t attempt) {
   if (is_for_handler(node, simulated)) return;
   TurnData& data = data_of(node);
   if (!data.next) data.next = std::make_unique<ActiveTurn>();
   data.next->delegated = delegated;
   data.next->attempt = attempt;
-  data.conversation.make_room();
+  data.conversation.make_room(1, parts);
 }
 
 core::PackedState TurnRunner::claim(core::Node& node, std::uint32_t epoch, bool simulated,

@@ -44,7 +44,7 @@ class TurnRunner {
   // Allocates the initial data of the turn that a message begins, which may be a simulated answer or come
   // from a tool call (Cell::is_delegated). If it throws, nothing has changed. Afterwards begin() needs no
   // memory until it has emitted TurnStarted, so that no message is lost.
-  void prepare(core::Node& node, bool simulated, bool delegated, std::uint32_t attempt);
+  void prepare(core::Node& node, bool simulated, bool delegated, std::size_t parts, std::uint32_t attempt);
   // Takes the idle agent into the first state of that turn, and returns the packed state with the epoch of
   // the turn; begin() follows. Returns the state of a free slot if a verb came after `epoch`.
   static core::PackedState claim(core::Node& node, std::uint32_t epoch, bool simulated,

@@ -48,8 +48,8 @@ class Turns {
   Turns& operator=(const Turns&) = delete;
 
   // See TurnRunner.
-  void prepare(core::Node& node, bool simulated, bool delegated, std::uint32_t attempt) {
-    runner_.prepare(node, simulated, delegated, attempt);
+  void prepare(core::Node& node, bool simulated, bool delegated, std::size_t parts, std::uint32_t attempt) {
+    runner_.prepare(node, simulated, delegated, parts, attempt);
   }
   void begin(core::Node& node, Message&& message, bool simulated, MessageId id, std::uint32_t epoch,
              TimePoint deadline) {

@@ -260,7 +260,7 @@ TEST_CASE("S0-P5: an abort leaves the history whole and without the partial answ
         for (const std::string& history : end.histories) RC_ASSERT(history.find("partial") == history.npos);
         for (std::size_t c = 0; c < stage.t.llm->calls(); ++c)
           for (const ChatMessage& message : stage.t.llm->call(c).request.messages)
-            RC_ASSERT(message.content.find("partial") == std::string::npos);
+            RC_ASSERT(message.content().find("partial") == std::string::npos);
         RC_ASSERT(stage.broken() == "");
       });
 }

@@ -58,19 +58,20 @@ ChatMessage any_message() {
     return *rc::gen::oneOf(property_test::any_words(), rc::gen::arbitrary<std::string>());
   };
   const auto some = [] { return *rc::gen::inRange(0, 3); };
-  ChatMessage message{*rc::gen::element(Role::system, Role::user, Role::assistant, Role::tool), text()};
+  ChatMessage message{.role = *rc::gen::element(Role::system, Role::user, Role::assistant, Role::tool),
+                      .items = {TextItem{text()}}};
   for (int left = some(); left > 0; --left)
-    message.tool_calls.push_back(
-        {text(), text(),
-         *rc::gen::oneOf(rc::gen::arbitrary<std::string>(),
-                         rc::gen::element<std::string>("{}", "{\"a\":1}", "[", "{\"\xFF\":2}"))});
+    message.items.emplace_back(
+        ToolCall{text(), text(),
+                 *rc::gen::oneOf(rc::gen::arbitrary<std::string>(),
+                                 rc::gen::element<std::string>("{}", "{\"a\":1}", "[", "{\"\xFF\":2}"))});
   for (int left = some(); left > 0; --left)
-    message.parts.push_back({.url = text(), .data = text(), .media_type = text()});
+    message.items.emplace_back(ContentPart{.url = text(), .data = text(), .media_type = text()});
   for (int left = some(); left > 0; --left)
-    message.reasoning.push_back(
-        {*rc::gen::element<std::string>("anthropic_messages", "openai_responses"),
-         *rc::gen::oneOf(rc::gen::arbitrary<std::string>(),
-                         rc::gen::element<std::string>("{}", "[]", "{\"type\":\"thinking\"}"))});
+    message.items.emplace_back(ReasoningBlock{
+        *rc::gen::element<std::string>("anthropic_messages", "openai_responses"),
+        *rc::gen::oneOf(rc::gen::arbitrary<std::string>(),
+                        rc::gen::element<std::string>("{}", "[]", "{\"type\":\"thinking\"}"))});
   message.tool_call_id = text();
   return message;
 }

@@ -1,6 +1,7 @@
 // Generators: valid histories with steps, steered messages, interruptions, parts of answers and pins.
 #pragma once
 
+#include "support/messages.hpp"
 #include "support/prop.hpp"
 
 #include <agentcore/chat.hpp>
@@ -28,8 +29,7 @@ class HistoryWriter {
   explicit HistoryWriter(int pinned_in_100) : pinned_in_100_(pinned_in_100) {}
 
   std::vector<agentcore::ChatMessage> write(int turns) {
-    using agentcore::Role;
-    if (*rc::gen::arbitrary<bool>()) add({Role::system, *any_words()});
+    if (*rc::gen::arbitrary<bool>()) add(agentcore::ChatMessage::system(*any_words()));
     for (int turn = 1; turn <= turns; ++turn) write_turn(turn == turns);
     return history_;
   }
@@ -41,50 +41,53 @@ class HistoryWriter {
     using agentcore::Role;
     const auto mark = *rc::gen::weightedElement<Interruption>(
         {{3, Interruption::none}, {1, Interruption::aborted}, {1, Interruption::failed}});
-    add({Role::user, *any_words(), mark});
+    add(agentcore::test::marked(agentcore::ChatMessage::user(*any_words()), mark));
     if (*rc::gen::inRange(0, 4) == 0)
-      history_.back().parts = {{.url = "https://a/" + *any_words()},
-                               {.data = "aGk=", .media_type = "image/png", .detail = "low"}};
+      history_.back().append(
+          std::vector<agentcore::ContentPart>{{.url = "https://a/" + *any_words()},
+                                              {.data = "aGk=", .media_type = "image/png", .detail = "low"}});
     for (int steps = *rc::gen::weightedOneOf<int>({{1, rc::gen::just(0)}, {1, rc::gen::inRange(0, 5)}});
          steps > 0; --steps)
       write_step();
     if (*rc::gen::inRange(0, 4) == 0) write_steer();
     if (mark == Interruption::none && (!last || *rc::gen::arbitrary<bool>()))
-      add({Role::assistant, *any_words(),
-           *rc::gen::weightedElement<Interruption>({{3, Interruption::none}, {1, Interruption::truncated}})});
+      add(agentcore::test::marked(
+          agentcore::ChatMessage::assistant(*any_words()),
+          *rc::gen::weightedElement<Interruption>({{3, Interruption::none}, {1, Interruption::truncated}})));
     else if (mark != Interruption::none && *rc::gen::arbitrary<bool>())
-      add({Role::assistant, *any_words(), mark});
+      add(agentcore::test::marked(agentcore::ChatMessage::assistant(*any_words()), mark));
     if (history_.back().interruption == Interruption::none && history_.back().role == Role::assistant &&
         *rc::gen::inRange(0, 4) == 0)
-      history_.back().reasoning = {
-          {"anthropic_messages", *any_words(), *rc::gen::element<std::string>("", "api.example.com")}};
+      agentcore::test::put_reasoning(
+          history_.back(),
+          {{"anthropic_messages", *any_words(), *rc::gen::element<std::string>("", "api.example.com")}});
   }
 
   // A steered message, sometimes with the part of an answer that it has ended.
   void write_steer() {
-    using agentcore::Role;
-    if (*rc::gen::arbitrary<bool>()) add({Role::assistant, *any_words(), agentcore::Interruption::steered});
-    add({.role = Role::user, .content = *any_words(), .steered = true});
+    if (*rc::gen::arbitrary<bool>())
+      add(agentcore::test::marked(agentcore::ChatMessage::assistant(*any_words()),
+                                  agentcore::Interruption::steered));
+    add(agentcore::test::steered(agentcore::ChatMessage::user(*any_words())));
   }
 
   void write_step() {
-    using agentcore::Role;
-    agentcore::ChatMessage asking{Role::assistant, *any_words()};
+    agentcore::ChatMessage asking = agentcore::ChatMessage::assistant(*any_words());
     for (int calls = *rc::gen::inRange(1, 4); calls > 0; --calls) {
       const std::string window = *rc::gen::element<std::string>("", "", "notes", "n_");
       const std::string name =
           (window.empty() ? "" : window + "__") + *rc::gen::element<std::string>("a", "b_c");
-      asking.tool_calls.push_back(
-          {"c" + std::to_string(++calls_), name, *any_words(),
-           *rc::gen::weightedElement<std::string>({{4, window_of(name)}, {1, ""}, {1, "a window"}}),
-           *rc::gen::element<std::string>("", "", "b/c")});
+      asking.items.emplace_back(agentcore::ToolCall{
+          "c" + std::to_string(++calls_), name, *any_words(),
+          *rc::gen::weightedElement<std::string>({{4, window_of(name)}, {1, ""}, {1, "a window"}}),
+          *rc::gen::element<std::string>("", "", "b/c")});
     }
     add(asking);
     // Results in any order: of two or more calls the last one's comes first, sometimes.
-    std::vector<agentcore::ToolCall> open = asking.tool_calls;
+    std::vector<agentcore::ToolCall> open = asking.tool_calls();
     if (*rc::gen::arbitrary<bool>()) std::swap(open.front(), open.back());
     for (const agentcore::ToolCall& call : open) {
-      agentcore::ChatMessage result{Role::tool, *any_words()};
+      agentcore::ChatMessage result = agentcore::ChatMessage::tool_result({}, *any_words());
       result.tool_call_id = call.id;
       add(result);
     }

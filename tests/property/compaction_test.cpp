@@ -52,7 +52,7 @@ struct Play : ToolTurn {
   }
   bool summarises() const {
     const auto call = llm->find("a");
-    return call && call->request.messages.front().content == "Sum up.";
+    return call && call->request.messages.front().content() == "Sum up.";
   }
   void answer_in_words() {
     const std::string text = next_text();
@@ -113,7 +113,7 @@ std::string problem_after(const Play& play) {
   const std::vector<ChatMessage> sent = play.a.context().value();
   const auto summary = std::ranges::find_if(sent, &ChatMessage::summary);
   if (summary == sent.end()) return {};
-  const auto is_it = [&](const std::string& text) { return summary->content.ends_with("\n" + text); };
+  const auto is_it = [&](const std::string& text) { return summary->content().ends_with("\n" + text); };
   return std::ranges::any_of(play.whole, is_it) ? std::string() : "a summary that is not whole";
 }
 
@@ -122,7 +122,7 @@ bool continues(const std::vector<ChatMessage>& before, const std::vector<ChatMes
   if (after.size() < before.size()) return false;
   for (std::size_t i = 0; i < before.size(); ++i)
     if (before[i].role != after[i].role || before[i].tool_call_id != after[i].tool_call_id ||
-        (before[i].role != Role::tool && before[i].content != after[i].content))
+        (before[i].role != Role::tool && before[i].content() != after[i].content()))
       return false;
   return true;
 }

@@ -107,10 +107,10 @@ bool is_protected(const std::vector<ChatMessage>& messages, std::size_t i) {
   for (std::size_t j = begin; j < end; ++j)
     if (messages[j].pinned) return true;
   if (end < messages.size()) return false;
-  const bool is_of_step = messages[i].role == Role::tool || !messages[i].tool_calls.empty();
+  const bool is_of_step = messages[i].role == Role::tool || !messages[i].tool_calls().empty();
   if (!is_of_step) return true;
   for (std::size_t j = i + 1; j < end; ++j)  // is another step after this one?
-    if (!messages[j].tool_calls.empty()) return false;
+    if (!messages[j].tool_calls().empty()) return false;
   return true;
 }
 

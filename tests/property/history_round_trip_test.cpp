@@ -64,14 +64,14 @@ void play_turn(ToolTurn& t, const Agent& agent) {
 // A question that has no answer yet counts as stopped when the history is put back.
 History put_back(History history) {
   for (auto message = history.rbegin(); message != history.rend(); ++message) {
-    const bool is_answer = message->role == Role::assistant && message->tool_calls.empty();
+    const bool is_answer = message->role == Role::assistant && message->tool_calls().empty();
     if (message == history.rbegin() && is_answer && !message->is_partial()) break;
     if (!message->is_question()) continue;
     if (message->interruption == Interruption::none) message->interruption = Interruption::stopped;
     break;
   }
   // A system message that is empty is none.
-  if (!history.empty() && history[0].role == Role::system && history[0].content.empty())
+  if (!history.empty() && history[0].role == Role::system && history[0].content().empty())
     history.erase(history.begin());
   if (!history.empty() && history[0].role == Role::system) history[0].pinned = false;  // it is always sent
   return history;
@@ -89,7 +89,7 @@ void go_on_with(const History& history, const std::string& prompt) {
     RC_FAIL(history_to_json(begins) + " is not " + history_to_json(expected));
   RC_ASSERT(agent->send("and now?").accepted());
   t.settle();
-  expected.push_back({Role::user, "and now?"});
+  expected.push_back(ChatMessage::user("and now?"));
   RC_ASSERT(t.llm->call(0).request.messages == expected);
   finish(t, {add_call("x1", 1, 2)});
   t.answer("three");

@@ -58,10 +58,11 @@ ChatRequest any_request() {
   const auto bytes = rc::gen::arbitrary<std::string>();
   const auto data = rc::gen::element<std::string>("{}", R"({"type":"reasoning"})", "{", "[]", "\xFF", "");
   for (ChatMessage& message : request.messages) {
-    if (*rc::gen::inRange(0, 3) == 0) message.content = *bytes;
-    for (ToolCall& call : message.tool_calls) call.arguments = *bytes;
-    if (message.role == Role::assistant) message.reasoning = {{"openai_responses", *data}};
-    if (message.role == Role::user) message.parts = {{*bytes, *bytes, *bytes, *bytes}};
+    if (*rc::gen::inRange(0, 3) == 0) message.set_content(*bytes);
+    for (ToolCall& call : message.tool_calls()) call.arguments = *bytes;
+    if (message.role == Role::assistant)
+      message.items.emplace_back(ReasoningBlock{"openai_responses", *data});
+    if (message.role == Role::user) message.items.emplace_back(ContentPart{*bytes, *bytes, *bytes, *bytes});
   }
   request.tools = {{*bytes, *bytes, *bytes}, {"x", *any_words(), "{" + *bytes}};
   request.tool_choice = {ToolChoice::Mode::named, *bytes};

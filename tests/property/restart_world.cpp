@@ -39,7 +39,7 @@ testing::ScriptedReply reply_to(const ChatRequest& request) {
       reply.deltas = {"after ", last.tool_call_id};
     return reply;
   }
-  const auto [script, number] = words_of(last.content);
+  const auto [script, number] = words_of(last.content());
   reply.deltas = {"heard ", script, " ", number};
   const std::string id = script + number;
   const std::string arguments = "{}";
@@ -65,16 +65,17 @@ testing::ScriptedReply reply_to(const ChatRequest& request) {
 }
 
 std::string to_text(const ChatMessage& message) {
-  std::string text = std::string(to_string(message.role)).substr(0, 1) + ':' + message.content.substr(0, 300);
+  std::string text =
+      std::string(to_string(message.role)).substr(0, 1) + ':' + message.content().substr(0, 300);
   if (message.interruption != Interruption::none) text += '!' + std::string(to_string(message.interruption));
-  for (const ToolCall& asked : message.tool_calls)
+  for (const ToolCall& asked : message.tool_calls())
     text += " call(" + asked.id + ',' + asked.name + ',' + asked.arguments + ',' + asked.window_id + ',' +
             asked.action_id + ')';
   if (!message.tool_call_id.empty()) text += " of " + message.tool_call_id;
   if (message.steered) text += " steered";
   if (message.pinned) text += " pinned";
   if (message.summary) text += " summary";
-  for (const ContentPart& part : message.parts) text += " part " + part.url;
+  for (const ContentPart& part : message.parts()) text += " part " + part.url;
   return text;
 }
 

@@ -176,7 +176,7 @@ class Junction {
         : scripted(junction.runtime_, [&junction](const ChatRequest&) { return junction.next_reply(); }),
           client(scripted, [&junction, route](const ChatRequest& request, const StopToken&, ChatSink& sink) {
             const auto call =
-                junction.calls_[static_cast<std::size_t>(std::stoi(request.messages[0].content))];
+                junction.calls_[static_cast<std::size_t>(std::stoi(request.messages[0].content()))];
             junction.on_attempt(*call, route);
             const auto to = std::make_shared<ChatSink>(std::move(sink));
             sink = ChatSink([to](std::string_view text) { to->delta(text); },
@@ -227,7 +227,7 @@ class Junction {
     call->stop_in_delta = s.stop_in_delta;
     ChatRequest request;
     request.agent_id = name(s.agent);
-    request.messages.push_back({.role = Role::user, .content = std::to_string(calls_.size())});
+    request.messages.push_back(ChatMessage::user(std::to_string(calls_.size())));
     if (s.deadline > 0) call->deadline = request.deadline = runtime_.now() + std::chrono::seconds(s.deadline);
     const bool taken = s.agent != 0 && router_->has_active_request(name(s.agent));
     calls_.push_back(call);

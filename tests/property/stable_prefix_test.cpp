@@ -184,7 +184,8 @@ bool begins_with(const std::vector<ChatMessage>& longer, const ChatRequest& requ
          std::equal(request.messages.begin(),
                     request.messages.begin() + static_cast<std::ptrdiff_t>(stable_end(request)),
                     longer.begin(), [](const ChatMessage& a, const ChatMessage& b) {
-                      return a.content == b.content && a.role == b.role && a.tool_calls == b.tool_calls;
+                      return a.content() == b.content() && a.role == b.role &&
+                             a.tool_calls() == b.tool_calls();
                     });
 }
 
@@ -217,9 +218,9 @@ TEST_CASE("a long result is cut alike in all requests", "[property][llm][tools][
     for (const ChatRequest& request : requests)
       for (const ChatMessage& message : request.messages) {
         if (message.role != Role::tool) continue;
-        const auto [result, is_new] = results.emplace(message.tool_call_id, message.content);
-        is_cut = is_cut || message.content.find(" left out of the middle ") != std::string::npos;
-        RC_ASSERT(is_new || result->second == message.content);
+        const auto [result, is_new] = results.emplace(message.tool_call_id, message.content());
+        is_cut = is_cut || message.content().find(" left out of the middle ") != std::string::npos;
+        RC_ASSERT(is_new || result->second == message.content());
       }
     RC_CLASSIFY(is_cut, "with a result that is cut");
   });

@@ -393,7 +393,7 @@ std::vector<std::string> Stage::taken(std::size_t i) const {
   std::vector<std::string> texts = handled_[i];
   for (const ChatMessage& message : history_of(agents_[i]))
     if (message.role == Role::user)  // perhaps after a report of background tasks that have ended
-      texts.push_back(message.content.substr(message.content.rfind('\n') + 1));
+      texts.push_back(message.content().substr(message.content().rfind('\n') + 1));
   return texts;
 }
 
@@ -469,13 +469,13 @@ std::string Stage::gossip(std::size_t root) const {
     for (const ChatMessage& message : t.llm->call(c).request.messages) {
       const auto& sent = accepted[owner(c)];
       const bool said =
-          message.role == Role::assistant && message.content.find_first_not_of('d') == std::string::npos;
+          message.role == Role::assistant && message.content().find_first_not_of('d') == std::string::npos;
       const bool asked =
-          message.role == Role::user && std::find(sent.begin(), sent.end(), message.content) != sent.end();
+          message.role == Role::user && std::find(sent.begin(), sent.end(), message.content()) != sent.end();
       // What tools returned: it may say that an agent was stopped, but neither which one nor why.
-      const bool returned = message.role == Role::tool && !mentions(message.content, id(root)) &&
-                            !mentions(message.content, "over");
-      if (!said && !asked && !returned) found += "the model was told: " + message.content + "; ";
+      const bool returned = message.role == Role::tool && !mentions(message.content(), id(root)) &&
+                            !mentions(message.content(), "over");
+      if (!said && !asked && !returned) found += "the model was told: " + message.content() + "; ";
     }
   return found;
 }

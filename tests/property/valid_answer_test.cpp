@@ -138,7 +138,7 @@ void run_turn() {
   RC_ASSERT(is_valid_history(history));
   RC_ASSERT(history.size() == (last_accepted ? 2U : 1U));
   if (last_accepted)
-    RC_ASSERT(history.back().content == said);
+    RC_ASSERT(history.back().content() == said);
   else
     RC_ASSERT(result->error.code == Errc::invalid_answer && answers == limit + 1U);
 }

@@ -35,7 +35,7 @@ struct Play : ToolTurn {
   std::string newest_call(const Agent& of) {
     const auto history = of.conversation().value();
     for (auto message = history.rbegin(); message != history.rend(); ++message)
-      if (!message->tool_calls.empty()) return message->tool_calls.back().id;
+      if (!message->tool_calls().empty()) return message->tool_calls().back().id;
     return "none";
   }
 };

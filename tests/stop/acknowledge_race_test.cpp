@@ -26,7 +26,7 @@ constexpr std::string_view answer = "0123456789";
 // The length of the part that is kept; 0: none is.
 std::size_t kept(const std::vector<ChatMessage>& history) {
   for (const ChatMessage& message : history)
-    if (message.is_partial()) return message.content.size();
+    if (message.is_partial()) return message.content().size();
   return 0;
 }
 

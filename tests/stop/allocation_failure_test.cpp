@@ -190,8 +190,8 @@ struct World {
       spec.background_tasks = 1;
       spec.response_format = {.kind = ResponseFormat::Kind::json_object};
       spec.budget = {.tokens = 1'000'000, .wall_clock = std::chrono::hours(1)};
-      spec.history = {{.role = Role::user, .content = "a question of an earlier run"},
-                      {.role = Role::assistant, .content = "an answer of an earlier run"}};
+      spec.history = {ChatMessage::user("a question of an earlier run"),
+                      ChatMessage::assistant("an answer of an earlier run")};
       child = parent.create_child(std::move(spec)).value();
     });
   }

@@ -62,7 +62,7 @@ class CompactionStory final : public SuspensionStory {
   }
   bool summarises() const {
     const FakeClient::Call* const call = oldest_call();
-    return call && call->request.messages.front().content == "Sum up.";
+    return call && call->request.messages.front().content() == "Sum up.";
   }
   // The oldest open call is answered: a summary in any case with words.
   void answer(bool with_call = false) {

@@ -53,7 +53,7 @@ struct Ear {
 ChatRequest ask(int agent) {
   ChatRequest request;
   request.agent_id = "agent " + std::to_string(agent);
-  request.messages.push_back({.role = Role::user, .content = "x"});
+  request.messages.push_back(ChatMessage::user("x"));
   return request;
 }
 

@@ -34,7 +34,7 @@ struct Sent {
 std::string problem_of(const Sent& sent, const Seen& seen, const std::vector<ChatMessage>& history) {
   if (seen.fates != 1) return std::to_string(seen.fates) + " fates of a steered message";
   const auto is_it = [&](const ChatMessage& message) {
-    return message.content == sent.text && message.steered;
+    return message.content() == sent.text && message.steered;
   };
   const auto in_history = std::count_if(history.begin(), history.end(), is_it);
   switch (seen.fate.fate) {

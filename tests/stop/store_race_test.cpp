@@ -75,7 +75,7 @@ std::map<std::string, Kept> all_of(const AgentTree& tree) {
     Kept& kept = all[agent.id()] = {status.state, status.paused, status.queue_held, {}, {}};
     for (const QueuedMessage& message : agent.queued().value()) kept.queued.push_back(message.id);
     for (const ChatMessage& message : agent.conversation().value())
-      kept.conversation.push_back(message.content);
+      kept.conversation.push_back(message.content());
   });
   return all;
 }

@@ -82,7 +82,7 @@ TEST_CASE("in a race of a stop and tool results each result is either in the his
       const ToolCallRecord& step = end->result->calls[i];
       const bool whole = step.outcome == ToolOutcome::completed;
       ++(whole ? completed : interrupted);
-      truthful = truthful && (history[2 + i].content == "result") == whole;
+      truthful = truthful && (history[2 + i].content() == "result") == whole;
     }
   });
   Team team(3);

@@ -29,15 +29,15 @@ void add_outcome(Json& json, const std::optional<CallEnd>& end) {
 Json json_of_message(const ChatMessage& message, std::size_t index) {
   Json json = {{"index", index},
                {"role", to_string(message.role)},
-               {"content", message.content},
+               {"content", message.content()},
                {"interruption", to_string(message.interruption)},
                {"partial", message.is_partial()},
                {"steered", message.steered},
                {"summary", message.summary},
-               {"images", message.parts.size()}};
+               {"images", message.parts().size()}};
   if (message.role == Role::tool) json.set("toolCallId", message.tool_call_id);
   Json calls = Json::array();
-  for (const ToolCall& call : message.tool_calls)
+  for (const ToolCall& call : message.tool_calls())
     calls.push_back({{"id", call.id}, {"name", call.name}, {"arguments", call.arguments}});
   json.set("toolCalls", calls);
   return json;

@@ -1,12 +1,14 @@
 #include "llm/dialects/anthropic_messages_content.hpp"
 
 #include "core/blank.hpp"
+#include "core/message_items.hpp"
 #include "core/utf8.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/stable_part.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <utility>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -57,7 +59,8 @@ std::string tool_use_block(const ToolCall& call) {
 
 std::string tool_result_block(const ChatMessage& result) {
   std::string block = R"({"type":"tool_result","tool_use_id":)" + id_text(result.tool_call_id);
-  if (!is_blank(result.content)) block += R"(,"content":)" + json_quoted(result.content);
+  if (const std::string content = result.content(); !is_blank(content))
+    block += R"(,"content":)" + json_quoted(content);
   return block + "}";
 }
 
@@ -73,33 +76,36 @@ struct Turn {
   std::string& last_block() noexcept { return blocks.empty() ? results.back() : blocks.back(); }
 };
 
-void add_user(Turn& turn, const ChatMessage& message) {
-  if (!is_blank(message.content)) turn.blocks.push_back(anthropic_text_block(message.content));
-  for (const ContentPart& part : message.parts) turn.blocks.push_back(image_block(part));
+// The item as a block. Empty: it is not sent.
+std::string block_of(const MessageItem& item) {
+  if (const auto* const text = std::get_if<TextItem>(&item))
+    return is_blank(text->text) ? std::string() : anthropic_text_block(text->text);
+  if (const auto* const call = std::get_if<ToolCall>(&item)) return tool_use_block(*call);
+  if (const auto* const part = std::get_if<ContentPart>(&item)) return image_block(*part);
+  const auto& reasoning = std::get<ReasoningBlock>(item);
+  return is_of(reasoning, Dialect::anthropic_messages) ? object_text(reasoning.data) : std::string();
 }
 
-// Reasoning stands before the text and the calls that it led to.
-void add_answer(Turn& turn, const ChatMessage& message, std::string_view server) {
-  if (is_blank(message.content) && message.tool_calls.empty()) return;
-  for (const ReasoningBlock& reasoning : message.reasoning) {
-    if (!goes_back(reasoning, Dialect::anthropic_messages, server)) continue;
-    if (std::string block = object_text(reasoning.data); !block.empty())
-      turn.blocks.push_back(std::move(block));
+// The API refuses an answer that ends with reasoning: that is left out.
+void add_blocks(Turn& turn, const ChatMessage& message) {
+  std::size_t end = 0;  // behind the last block that is not reasoning
+  for (const MessageItem& item : message.items) {
+    std::string block = block_of(item);
+    if (block.empty()) continue;
+    turn.blocks.push_back(std::move(block));
+    if (!std::holds_alternative<ReasoningBlock>(item)) end = turn.blocks.size();
   }
-  if (!is_blank(message.content)) turn.blocks.push_back(anthropic_text_block(message.content));
-  for (const ToolCall& call : message.tool_calls) turn.blocks.push_back(tool_use_block(call));
+  turn.blocks.resize(end);
 }
 
-Turn turn_of(const ChatMessage& message, std::string_view server) {
+Turn turn_of(const ChatMessage& message) {
   Turn turn{.assistant = message.role == Role::assistant, .user = message.role == Role::user};
   switch (message.role) {
     case Role::system:
       break;
     case Role::user:
-      add_user(turn, message);
-      break;
     case Role::assistant:
-      add_answer(turn, message, server);
+      add_blocks(turn, message);
       break;
     case Role::tool:
       turn.results.push_back(tool_result_block(message));
@@ -146,9 +152,9 @@ std::string turn_text(const Turn& turn) {
 std::string anthropic_system(const std::vector<ChatMessage>& messages) {
   std::string system;
   for (const ChatMessage& message : messages) {
-    if (message.role != Role::system || is_blank(message.content)) continue;
+    if (message.role != Role::system || is_blank(message)) continue;
     if (!system.empty()) system += "\n\n";
-    system += message.content;
+    system += message.content();
   }
   return system;
 }
@@ -171,7 +177,7 @@ std::string anthropic_messages_list(const ChatRequest& request, const BodyDefaul
   for (std::size_t at = 0; at < request.messages.size(); ++at) {
     if (defaults.prompt_caching && at > 0 && (at == end || at == end_before)) mark_end(turns);
     apart = apart || !may_join(request, at, defaults.join_user_messages);
-    Turn turn = turn_of(request.messages[at], defaults.server);
+    Turn turn = turn_of(request.messages[at]);
     if (turn.empty()) continue;
     turn.apart = std::exchange(apart, false) && turn.user && !turns.empty() && !turns.back().assistant &&
                  (turns.back().user || defaults.join_user_messages == JoinUserMessages::unsent);

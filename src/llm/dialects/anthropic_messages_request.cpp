@@ -78,11 +78,11 @@ class AnthropicMessages final : public WireFormat {
   std::unique_ptr<AnswerReader> make_reader() const override {
     return std::make_unique<AnthropicMessagesReader>();
   }
-  // The API refuses reasoning without its signature.
-  std::string reasoning_block(const ReasoningPiece& whole) const override {
-    if (whole.signature.empty()) return {};
-    return R"({"type":"thinking","thinking":)" + json_quoted(whole.text) + R"(,"signature":)" +
-           json_quoted(whole.signature) + "}";
+  // Anthropic refuses reasoning without its signature.
+  std::string reasoning_block(const ReasoningPiece& whole, bool unsigned_too) const override {
+    if (whole.signature.empty() && (!unsigned_too || whole.text.empty())) return {};
+    return R"({"type":"thinking","thinking":)" + json_quoted(whole.text) +
+           (whole.signature.empty() ? "" : R"(,"signature":)" + json_quoted(whole.signature)) + "}";
   }
 };
 

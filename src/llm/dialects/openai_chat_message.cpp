@@ -2,6 +2,7 @@
 
 #include "core/json_depth.hpp"
 #include "llm/dialects/call_id.hpp"
+#include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <algorithm>
@@ -53,21 +54,37 @@ void give_details_back(const nlohmann::json& data, nlohmann::json& entry) {
   if (std::ranges::all_of(*details, is_entry)) entry["reasoning_details"] = *details;
 }
 
+// In place of reasoning that does not go back, for servers that refuse an answer without any.
+void hold_place(ReasoningRule::Placeholder placeholder, const char* field, bool has_calls,
+                nlohmann::json& entry) {
+  if (placeholder == ReasoningRule::Placeholder::blank_text) {
+    if (!entry.contains(field)) entry[field] = " ";
+  } else if (placeholder == ReasoningRule::Placeholder::google_signature && has_calls) {
+    nlohmann::json& first = entry["tool_calls"][0];
+    if (!first.contains("extra_content"))
+      first["extra_content"]["google"]["thought_signature"] = "skip_thought_signature_validator";
+  }
+}
+
 }  // namespace
 
-void add_reasoning(const ChatMessage& message, std::string_view server, nlohmann::json& entry) {
+void add_reasoning(const ChatMessage& message, const ReasoningRule& rule, bool offers_tools,
+                   nlohmann::json& entry) {
   if (message.role != Role::assistant) return;
-  for (const ReasoningBlock& block : message.reasoning) {
-    if (!goes_back(block, Dialect::openai_chat, server)) continue;
-    const auto data = read_block(block);
+  const bool has_calls = !message.tool_calls().empty();
+  const bool goes = goes_with(rule, has_calls, offers_tools);
+  const char* const field = rule.field == ReasoningRule::Field::reasoning ? "reasoning" : "reasoning_content";
+  for (const ReasoningBlock& block : message.reasoning()) {
+    const auto data = is_of(block, Dialect::openai_chat) ? read_block(block) : std::nullopt;
     if (!data) continue;
     if (is_of_message(*data)) entry["extra_content"] = data->at("extra_content");
-    if (message.tool_calls.empty()) continue;
+    if (!goes) continue;
     if (const auto text = data->find("reasoning_content"); text != data->end() && text->is_string())
-      entry["reasoning_content"] = *text;
+      entry[field] = *text;
     give_details_back(*data, entry);
-    give_extra_back(*data, entry["tool_calls"]);
+    if (has_calls) give_extra_back(*data, entry["tool_calls"]);
   }
+  if (goes) hold_place(rule.placeholder, field, has_calls, entry);
 }
 
 void fit_call_ids(std::size_t length, nlohmann::json& entry) {

@@ -156,15 +156,16 @@ DetailReader OpenAiChatReader::detail_reader() {
   return {details_, words_in_details_, repaired_word_, broken_string_};
 }
 
-// DeepSeek, vLLM, llama.cpp and LM Studio send "reasoning_content", OpenRouter and Ollama "reasoning", and
-// some both. The first, also when it is empty, is `wanted_back`: DeepSeek refuses calls of tools without it.
+// DeepSeek, llama.cpp and LM Studio send "reasoning_content", OpenRouter, Ollama and newer vLLM "reasoning",
+// and some both. The first, also when it is empty, is `wanted_back`: DeepSeek refuses calls of tools without
+// it. The second is only for servers whose rule names it.
 void OpenAiChatReader::read_reasoning(json::value value, bool wanted_back, AnswerObject& object) {
   const bool said = !object.reasoning.empty();  // the view may point into reasoning_
   if (said && !wanted_back) return;
   const auto words = text(value, said ? repaired_word_ : reasoning_);
   if (!words) return;
   if (!said) object.reasoning = *words;
-  if (wanted_back) kept_reasoning_.push_back({.index = 0, .text = std::string(*words)});
+  kept_reasoning_.push_back({.index = 0, .text = std::string(*words), .of_field_reasoning = !wanted_back});
 }
 
 // A text, or the parts of one (Mistral).

@@ -2,6 +2,7 @@
 #include "llm/dialects/openai_chat_message.hpp"
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "llm/dialects/openai_tools.hpp"
+#include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/stable_part.hpp"
 #include "llm/dialects/wire_format.hpp"
@@ -40,10 +41,12 @@ void set_response_format(RequestBody& body, const ResponseFormat& format) {
   }
 }
 
-nlohmann::json message_entry(std::span<const ChatMessage> messages, const BodyDefaults& defaults) {
+nlohmann::json message_entry(std::span<const ChatMessage> messages, const BodyDefaults& defaults,
+                             bool offers_tools) {
   if (messages.size() > 1) return user_message_json(messages);
   nlohmann::json entry = message_json(messages.front());
-  add_reasoning(messages.front(), defaults.server, entry);
+  add_reasoning(messages.front(), defaults.reasoning.value_or(rule_of(Dialect::openai_chat)), offers_tools,
+                entry);
   fit_call_ids(defaults.tool_call_id_length.value_or(0), entry);
   return entry;
 }
@@ -75,7 +78,8 @@ std::string messages_text(const ChatRequest& request, const BodyDefaults& defaul
              may_join(request, last, defaults.join_user_messages);
     };
     while (last < messages.size() && joins_next()) ++last;
-    entries.push_back(message_entry(std::span(messages).subspan(first, last - first), defaults));
+    entries.push_back(
+        message_entry(std::span(messages).subspan(first, last - first), defaults, !request.tools.empty()));
     first = last;
   }
   const bool joins_tail = defaults.join_user_messages == JoinUserMessages::always;
@@ -92,8 +96,7 @@ class OpenAiChat final : public WireFormat {
     return openai_chat_body(request, defaults);
   }
   std::unique_ptr<AnswerReader> make_reader() const override { return std::make_unique<OpenAiChatReader>(); }
-  bool keeps_reasoning_without_calls() const noexcept override { return false; }  // see add_reasoning()
-  std::string reasoning_block(const ReasoningPiece& whole) const override {
+  std::string reasoning_block(const ReasoningPiece& whole, bool) const override {
     return R"({"reasoning_content":)" + json_quoted(whole.text) + "}";
   }
 };

@@ -180,7 +180,10 @@ void OpenAiResponsesReader::read_output(json::value value, AnswerObject& object)
 
 void OpenAiResponsesReader::add_whole_item(std::uint64_t index, AnswerObject& object) {
   if (!item_.block.empty())
-    blocks_.push_back({.index = index, .block = std::move(item_.block), .item = {index, item_.id}});
+    blocks_.push_back({.index = index,
+                       .block = std::move(item_.block),
+                       .item = {index, item_.id},
+                       .is_unsigned = item_.is_unsigned});
   if (!is_taken(item_.type)) note_other_item(item_.type);
   if (item_.type != "function_call") return;
   if (tool_calls_.size() == max_tool_calls) {
@@ -215,7 +218,9 @@ void OpenAiResponsesReader::read_item(json::value value, bool whole, AnswerObjec
     }
   }
   all = all.substr(0, all.find_last_of('}') + 1);
-  if (encrypted && item_.type == "reasoning" && is_json_object(all)) item_.block = all;
+  if (item_.type != "reasoning" || !is_json_object(all)) return;
+  item_.block = all;
+  item_.is_unsigned = !encrypted;
 }
 
 void OpenAiResponsesReader::read_item_member(const Key& key, json::value& value) {
@@ -350,8 +355,10 @@ void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
   if (!is_taken(item_.type)) note_other_item(item_.type);
   object.other_items = other_items_;
   if (done && !item_.block.empty()) {
-    blocks_.push_back(
-        {.index = output_index_.value_or(0), .block = std::move(item_.block), .item = {0, item_.id}});
+    blocks_.push_back({.index = output_index_.value_or(0),
+                       .block = std::move(item_.block),
+                       .item = {0, item_.id},
+                       .is_unsigned = item_.is_unsigned});
     object.reasoning_pieces = blocks_;
   }
   if (item_.type == "message") {

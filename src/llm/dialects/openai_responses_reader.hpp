@@ -30,8 +30,9 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
     std::string id;
     std::string phase;
     ToolCallPiece call;
-    std::string block;      // all of it, if it is encrypted
-    bool has_text = false;  // in texts_
+    std::string block;         // all of it, if it is reasoning
+    bool is_unsigned = false;  // reasoning that is not encrypted
+    bool has_text = false;     // in texts_
   };
 
   void begin() override;

@@ -13,10 +13,13 @@
 #include "llm/dialects/wire_format.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -35,9 +38,10 @@ bool may_reason(std::string_view model) noexcept {
 std::string instructions_of(const std::vector<ChatMessage>& messages) {
   std::string all;
   for (const ChatMessage& message : messages) {
-    if (message.role != Role::system || message.content.empty()) continue;
+    const std::string text = message.role == Role::system ? message.content() : std::string();
+    if (text.empty()) continue;
     if (!all.empty()) all += "\n\n";
-    all += message.content;
+    all += text;
   }
   return all;
 }
@@ -54,8 +58,9 @@ std::string image_part(const ContentPart& part) {
 }
 
 // With a type, which OpenAI does not need, but llama.cpp does.
-std::string message_item(Role role, const std::vector<std::string>& parts) {
-  return R"({"type":"message","role":")" + std::string(to_string(role)) + R"(","content":)" +
+std::string message_item(Role role, const std::vector<std::string>& parts, const std::string& phase = {}) {
+  return R"({"type":"message","role":")" + std::string(to_string(role)) + '"' +
+         (phase.empty() ? "" : R"(,"phase":)" + json_quoted(phase)) + R"(,"content":)" +
          json_list(parts, [](const std::string& part) { return part; }) + "}";
 }
 
@@ -66,38 +71,56 @@ std::string call_item(const ToolCall& call) {
          R"(,"name":)" + json_quoted(call.name) + R"(,"arguments":)" + json_quoted(call.arguments) + "}";
 }
 
+std::string answer_item(const TextItem& text) {
+  const std::string part = text.refusal ? R"({"type":"refusal","refusal":)" + json_quoted(text.text) + "}"
+                                        : text_part("output_text", text.text);
+  return message_item(Role::assistant, {part}, text.phase);
+}
+
 std::string output_item(const ChatMessage& message, const std::string& tail) {
+  const std::string content = message.content();
   return R"({"type":"function_call_output","call_id":)" +
          json_quoted(call_id(message.tool_call_id, 0, longest_id)) + R"(,"output":)" +
-         json_quoted(tail.empty() ? message.content : message.content + "\n\n" + tail) + "}";
+         json_quoted(tail.empty() ? content : content + "\n\n" + tail) + "}";
 }
 
 void add_user_parts(std::vector<std::string>& parts, const ChatMessage& message) {
-  if (!message.content.empty() || message.parts.empty())
-    parts.push_back(text_part("input_text", message.content));
-  for (const ContentPart& part : message.parts) parts.push_back(image_part(part));
+  const std::size_t before = parts.size();
+  for (const MessageItem& item : message.items) {
+    if (const auto* const text = std::get_if<TextItem>(&item); text && !text->text.empty())
+      parts.push_back(text_part("input_text", text->text));
+    else if (const auto* const part = std::get_if<ContentPart>(&item))
+      parts.push_back(image_part(*part));
+  }
+  if (parts.size() == before) parts.push_back(text_part("input_text", {}));
 }
 
-// Reasoning is written right before the item that it led to. The API refuses reasoning without such an item,
-// so it is left out. `server`: reasoning of this server is sent back; empty: none is.
-void add_answer(std::vector<std::string>& items, const ChatMessage& message,
-                std::optional<std::string_view> server) {
-  if (message.content.empty() && message.tool_calls.empty()) return;
-  if (server)
-    for (const ReasoningBlock& block : message.reasoning)
-      if (goes_back(block, Dialect::openai_responses, *server) && is_json_object(block.data))
-        items.push_back(block.data);
-  if (!message.content.empty())
-    items.push_back(message_item(message.role, {text_part("output_text", message.content)}));
-  for (const ToolCall& call : message.tool_calls) items.push_back(call_item(call));
+// Reasoning stands right before the item that it led to. The API refuses reasoning without such an item, so
+// it is left out. `reasons`: the model does.
+void add_answer(std::vector<std::string>& items, const ChatMessage& message, bool reasons) {
+  std::vector<std::string> reasoning;  // without its item so far
+  const auto add = [&](std::string item) {
+    std::move(reasoning.begin(), reasoning.end(), std::back_inserter(items));
+    reasoning.clear();
+    items.push_back(std::move(item));
+  };
+  for (const MessageItem& item : message.items) {
+    if (const auto* const text = std::get_if<TextItem>(&item); text && !text->text.empty()) {
+      add(answer_item(*text));
+    } else if (const auto* const call = std::get_if<ToolCall>(&item)) {
+      add(call_item(*call));
+    } else if (const auto* const block = std::get_if<ReasoningBlock>(&item);
+               block && reasons && is_of(*block, Dialect::openai_responses) && is_json_object(block->data)) {
+      reasoning.push_back(block->data);
+    }
+  }
 }
 
 // Consecutive messages of the role user become one item with the parts of all. OpenAI takes several items as
 // well, but local servers of this dialect apply chat templates to them, and strict templates refuse them.
 // docs/design/llm-client.md explains what is joined. The tail is the last part of a last user message; after
 // the result of a tool it is an item of its own, or for strict templates, a paragraph of the result.
-std::vector<std::string> input_items(const ChatRequest& request, std::optional<std::string_view> server,
-                                     JoinUserMessages join) {
+std::vector<std::string> input_items(const ChatRequest& request, bool reasons, JoinUserMessages join) {
   const std::vector<ChatMessage>& messages = request.messages;
   std::vector<std::string> items, parts;
   std::string tail = request.tail;
@@ -114,7 +137,7 @@ std::vector<std::string> input_items(const ChatRequest& request, std::optional<s
         items.push_back(message_item(message.role, std::exchange(parts, {})));
         break;
       case Role::assistant:
-        add_answer(items, message, server);
+        add_answer(items, message, reasons);
         break;
       case Role::tool:
         items.push_back(output_item(
@@ -167,7 +190,7 @@ class OpenAiResponses final : public WireFormat {
     return std::make_unique<OpenAiResponsesReader>();
   }
   // Blocks are complete.
-  std::string reasoning_block(const ReasoningPiece&) const override { return {}; }
+  std::string reasoning_block(const ReasoningPiece&, bool) const override { return {}; }
 };
 
 std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults& defaults) const {
@@ -177,8 +200,7 @@ std::string OpenAiResponses::body(const ChatRequest& request, const BodyDefaults
   body.set_text("model", model);
   if (const std::string all = instructions_of(request.messages); !all.empty())
     body.set_text("instructions", all);
-  const auto server = reasons ? std::optional<std::string_view>(defaults.server) : std::nullopt;
-  body.set("input", json_list(input_items(request, server, defaults.join_user_messages),
+  body.set("input", json_list(input_items(request, reasons, defaults.join_user_messages),
                               [](const std::string& item) { return item; }));
   set_openai_tools(body, request, responses_tool, responses_choice);
   set_text_format(body, request.response_format);

@@ -30,20 +30,22 @@ bool ReasoningAssembler::add(ReasoningDetail piece) {
   return details_.add(std::move(piece)) && bytes_ + details_.bytes() <= max_bytes_;
 }
 
-std::vector<ReasoningBlock> ReasoningAssembler::finish(const WireFormat& format, std::string_view server,
-                                                       bool all, std::vector<ItemPlace>& places) {
+std::vector<ReasoningBlock> ReasoningAssembler::finish(const WireFormat& format, const ReasoningRule& rule,
+                                                       const ReasoningBlock& made, bool all,
+                                                       std::vector<ItemPlace>& places) {
   std::ranges::stable_sort(blocks_, {}, &ReasoningPiece::index);
   std::vector<ReasoningBlock> blocks;
   const auto keep = [&](std::string data, ItemPlace place) {
     if (data.empty()) return;
-    blocks.push_back({std::string(to_string(format.dialect())), std::move(data), std::string(server)});
+    blocks.push_back(made);
+    blocks.back().data = std::move(data);
     places.push_back(std::move(place));
   };
   std::string details = std::exchange(details_, {}).text();
   if (all) keep(std::move(details), {});
   for (ReasoningPiece& piece : std::exchange(blocks_, {}))
     if (all || piece.of_message)
-      keep(piece.block.empty() ? format.reasoning_block(piece) : std::move(piece.block),
+      keep(piece.block.empty() ? format.reasoning_block(piece, rule.takes_unsigned) : std::move(piece.block),
            std::move(piece.item));
   return blocks;
 }

@@ -5,7 +5,6 @@
 #include "llm/dialects/wire_format.hpp"
 
 #include <cstddef>
-#include <string_view>
 #include <vector>
 
 namespace agentcore::detail::llm {
@@ -23,10 +22,10 @@ class ReasoningAssembler {
   // The same for the entries of the block that is a list of details. It comes before the others.
   bool add(ReasoningDetail piece);
 
-  // Returns the blocks, in the form of the dialect, marked as those of `server`; without `all` only those
+  // Returns the blocks, in the form of the dialect, as copies of `made` with data; without `all` only those
   // whose pieces are `of_message`; in `places`, the place of each. The assembler is empty afterwards.
-  std::vector<ReasoningBlock> finish(const WireFormat& format, std::string_view server, bool all,
-                                     std::vector<ItemPlace>& places);
+  std::vector<ReasoningBlock> finish(const WireFormat& format, const ReasoningRule& rule,
+                                     const ReasoningBlock& made, bool all, std::vector<ItemPlace>& places);
 
  private:
   std::size_t max_bytes_;

@@ -30,10 +30,6 @@ std::string_view to_string(JoinUserMessages join) noexcept {
 
 namespace detail::llm {
 
-bool goes_back(const ReasoningBlock& block, Dialect dialect, std::string_view server) noexcept {
-  return block.dialect == to_string(dialect) && (block.server.empty() || block.server == server);
-}
-
 const WireFormat& wire_format(Dialect dialect) noexcept {
   switch (dialect) {
     case Dialect::openai_responses:

@@ -32,8 +32,11 @@ struct ReasoningPiece {
   std::string signature = {};  // the same
   std::string block = {};      // the whole block, as JSON: the other fields are ignored then
   bool begins = false;         // its block; in a block that was not begun, signatures are ignored
-  bool of_message = false;  // belongs to the message, not to its calls: see keeps_reasoning_without_calls()
-  ItemPlace item = {};      // of the block: that of its first piece counts
+  bool of_message = false;     // belongs to the message, not to its calls: it goes back without calls, too
+  ItemPlace item = {};         // of the block: that of its first piece counts
+  // Only for a server whose rule has that: see ReasoningRule::field and takes_unsigned.
+  bool of_field_reasoning = false;
+  bool is_unsigned = false;
 };
 
 // A piece of AnswerObject::content that belongs to one item of an answer. Without bytes: what is known of the
@@ -95,9 +98,11 @@ class AnswerReader {
   virtual bool parse_body(std::string_view json, AnswerObject& object) = 0;
 };
 
-// True if a block may be sent back to that server in that dialect: it came from there, or its origin is
-// unknown.
-bool goes_back(const ReasoningBlock& block, Dialect dialect, std::string_view server) noexcept;
+// True if the block can be written in that dialect. Who may have it back was decided before, by
+// keep_own_reasoning().
+inline bool is_of(const ReasoningBlock& block, Dialect dialect) noexcept {
+  return block.dialect == to_string(dialect);
+}
 
 // The defaults of a client for the bodies of its requests.
 struct BodyDefaults {
@@ -106,11 +111,11 @@ struct BodyDefaults {
   std::string max_tokens_field = "max_tokens";
   std::string extra_body = {};                            // the text of a JSON object, or empty
   std::optional<std::uint32_t> tool_call_id_length = {};  // exactly, in letters and digits; empty: unchanged
-  std::string server = {};  // the server of the client, for reasoning; see goes_back()
   // See HttpLlmOptions.
   JoinUserMessages join_user_messages = JoinUserMessages::unsent;
   bool prompt_caching = false;
   bool sends_cache_key = false;
+  std::optional<ReasoningRule> reasoning = {};  // empty: that of the dialect; see rule_of()
 };
 
 // Stateless; one object per dialect.
@@ -125,11 +130,8 @@ class WireFormat {
   virtual std::string body(const ChatRequest& request, const BodyDefaults& defaults) const = 0;
   virtual std::unique_ptr<AnswerReader> make_reader() const = 0;
   // A block of reasoning in the form in which a later request sends it, made of its text and signature; empty
-  // if this dialect sends no reasoning back.
-  virtual std::string reasoning_block(const ReasoningPiece& whole) const = 0;
-  // True if the blocks of an answer that called no tool are sent back, too. If not, only blocks that are
-  // `of_message` are kept: the others would only fill the history, and count in the model's context.
-  virtual bool keeps_reasoning_without_calls() const noexcept { return true; }
+  // if this dialect sends no reasoning back. `unsigned_too`: also without its signature.
+  virtual std::string reasoning_block(const ReasoningPiece& whole, bool unsigned_too) const = 0;
   // True if an answer is a list of items in an order of its own. If not, its reasoning has no place among its
   // texts and calls.
   bool has_items() const noexcept { return dialect() != Dialect::openai_chat; }

@@ -27,12 +27,13 @@ struct FirstEvent final : SseReader::Listener {
 
 }  // namespace
 
-AnswerBuilder::AnswerBuilder(AnswerContext& context, const ChatRequest& request, AnswerListener& listener)
+AnswerBuilder::AnswerBuilder(AnswerContext& context, const ChatRequest& request, AnswerListener& listener,
+                             Binding binding)
     : context_(context),
       asked_stream_(request.stream),
       reader_(context.max_line_bytes),
       usage_(context.prices, request),
-      content_(context, usage_, listener) {
+      content_(context, std::move(binding), usage_, listener) {
 }
 
 void AnswerBuilder::begin(const net::HttpHead& head, std::chrono::sys_time<std::chrono::milliseconds> now) {

@@ -22,7 +22,9 @@ namespace agentcore::detail::llm {
 // less than a kilobyte. @loop_thread
 class AnswerBuilder final : private SseReader::Listener {
  public:
-  AnswerBuilder(AnswerContext& context, const ChatRequest& request, AnswerListener& listener);
+  // `binding`: of the reasoning of the answer.
+  AnswerBuilder(AnswerContext& context, const ChatRequest& request, AnswerListener& listener,
+                Binding binding = {});
   AnswerBuilder(const AnswerBuilder&) = delete;
   AnswerBuilder& operator=(const AnswerBuilder&) = delete;
 

@@ -131,14 +131,24 @@ bool AnswerContent::take_tool_calls(AnswerObject& object, int status) {
   return false;
 }
 
+// True for reasoning that the server takes back. Of a text under two names one is kept.
+bool AnswerContent::is_kept(const ReasoningPiece& piece, const AnswerObject& object) const {
+  if (piece.is_unsigned && !context_.reasoning.takes_unsigned) return false;
+  const bool other_field = context_.reasoning.field == ReasoningRule::Field::reasoning;
+  if (piece.of_field_reasoning) return other_field;
+  return !other_field || !std::ranges::any_of(object.reasoning_pieces, &ReasoningPiece::of_field_reasoning);
+}
+
 // The same for the reasoning that is sent back to the provider in later requests.
 bool AnswerContent::take_reasoning(AnswerObject& object, int status) {
-  if (object.reasoning_pieces.empty() && object.reasoning_details.empty()) return true;
+  const auto kept = [&](const ReasoningPiece& piece) { return is_kept(piece, object); };
+  if (object.reasoning_details.empty() && std::ranges::none_of(object.reasoning_pieces, kept)) return true;
   if (!reasoning_) reasoning_ = std::make_unique<ReasoningAssembler>(context_.max_response_bytes);
   for (ReasoningPiece& piece : object.reasoning_pieces)
     piece.item.place = context_.format.has_items() ? place_ + piece.item.place : 0;
   const auto add = [this](auto& piece) { return reasoning_->add(std::move(piece)); };
-  if (!object.too_many_details && std::ranges::all_of(object.reasoning_pieces, add) &&
+  const auto add_kept = [&](ReasoningPiece& piece) { return !is_kept(piece, object) || add(piece); };
+  if (!object.too_many_details && std::ranges::all_of(object.reasoning_pieces, add_kept) &&
       std::ranges::all_of(object.reasoning_details, add))
     return true;
   fail(context_.errors.reasoning_too_large(status, context_.max_response_bytes));
@@ -187,8 +197,12 @@ std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int statu
   if (has_only_other_items(outcome)) return context_.errors.no_usable_item(status, other_items_);
   const bool is_empty = !has_text_ && !refused_ && outcome.tool_calls.empty();
   if (is_empty && outcome.finish_reason == FinishReason::other) return context_.errors.empty_answer(status);
-  const bool all = !outcome.tool_calls.empty() || context_.format.keeps_reasoning_without_calls();
-  if (reasoning_) outcome.reasoning = reasoning_->finish(context_.format, context_.server, all, blocks);
+  if (reasoning_) {
+    const bool all = goes_with(context_.reasoning, !outcome.tool_calls.empty(), true);
+    outcome.reasoning =
+        reasoning_->finish(context_.format, context_.reasoning,
+                           block_of(context_.format.dialect(), context_.server, binding_), all, blocks);
+  }
   outcome.order = texts_.order(std::move(blocks), std::move(calls), context_.format.has_items());
   FinishReason& reason = outcome.finish_reason;
   const bool ended_normally = reason == FinishReason::complete || reason == FinishReason::unknown;

@@ -1,6 +1,7 @@
 // AnswerContent: collects the content of the JSON objects of one answer. No I/O.
 #pragma once
 
+#include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/reasoning_assembler.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/answer_context.hpp"
@@ -16,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace agentcore::detail::llm {
 
@@ -23,8 +25,10 @@ namespace agentcore::detail::llm {
 // @loop_thread
 class AnswerContent {
  public:
-  AnswerContent(const AnswerContext& context, AnswerUsage& usage, AnswerListener& listener) noexcept
-      : context_(context), usage_(usage), listener_(listener) {}
+  // `binding`: of the reasoning of the answer.
+  AnswerContent(const AnswerContext& context, Binding binding, AnswerUsage& usage,
+                AnswerListener& listener) noexcept
+      : context_(context), binding_(std::move(binding)), usage_(usage), listener_(listener) {}
 
   // Takes the content of `object`, its text last. False when the call is over: error() is set, or the
   // listener reported it. `status`: of the HTTP answer.
@@ -54,12 +58,14 @@ class AnswerContent {
   void fail(ChatError error);
   bool take_tool_calls(AnswerObject& object, int status);
   bool take_reasoning(AnswerObject& object, int status);
+  bool is_kept(const ReasoningPiece& piece, const AnswerObject& object) const;
   std::string_view shown_reasoning(const AnswerObject& object);
   bool deliver(std::string_view text);
   bool deliver_reasoning(std::string_view text);
   bool has_only_other_items(const ChatOutcome& outcome) const noexcept;
 
   const AnswerContext& context_;
+  const Binding binding_;
   AnswerUsage& usage_;
   AnswerListener& listener_;
   std::optional<FinishReason> finish_reason_;

@@ -1,6 +1,7 @@
 // AnswerContext: the state that the answers to one client's calls share.
 #pragma once
 
+#include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/call_errors.hpp"
 #include "llm/http/prices.hpp"
@@ -27,6 +28,7 @@ struct AnswerContext {
   const std::size_t max_line_bytes;
   const std::size_t max_response_bytes;
   std::string server;  // see ReasoningBlock
+  ReasoningRule reasoning = rule_of(format.dialect());
   PriceTable prices;
 };
 

@@ -2,6 +2,7 @@
 
 #include "core/blank.hpp"
 #include "core/json_depth.hpp"
+#include "core/message_items.hpp"
 #include "core/utf8.hpp"
 #include "core/validate.hpp"
 #include "llm/dialects/json_text.hpp"
@@ -35,7 +36,7 @@ bool has_control_characters(std::string_view text) {
 bool asks_nothing(const ChatRequest& request) {
   if (request.messages.empty()) return false;
   const ChatMessage& last = request.messages.back();
-  return last.role == Role::user && last.parts.empty() && core::is_blank(last.content);
+  return last.role == Role::user && last.parts().empty() && core::is_blank(last);
 }
 
 std::string lower(std::string_view text) {

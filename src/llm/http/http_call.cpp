@@ -1,5 +1,6 @@
 #include "llm/http/http_call.hpp"
 
+#include "llm/dialects/own_reasoning.hpp"
 #include "llm/http/rate_headers.hpp"
 
 #include <chrono>
@@ -19,7 +20,7 @@ HttpCall::HttpCall(std::shared_ptr<HttpShared> shared, HttpCallParts parts, cons
     : shared_(std::move(shared)),
       parts_(std::move(parts)),
       sink_(std::move(sink)),
-      answer_(*shared_, request, *this),
+      answer_(*shared_, request, *this, std::move(parts_.binding)),
       place_(shared_->open.size()) {
   shared_->open.push_back(this);
   shared_->engine->add_pending(1);
@@ -33,6 +34,7 @@ HttpCall::~HttpCall() {
 void HttpCall::on_head(const net::HttpHead& head) {
   const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
   answer_.begin(head, now);
+  if (head.status < 300) parts_.again = nullptr;  // it holds a copy of the request
   if (const auto limit = rate_limit(head, now); limit && !parts_.handle->is_stopped())
     sink_.rate_limit(*limit);
 }
@@ -76,7 +78,12 @@ void HttpCall::on_end(net::HttpEnd end) {
   leave();
   if (!sink_) return;
   if (handle.is_stopped()) outcome = answer_.cancelled();
+  if (may_try_again(outcome)) return std::exchange(parts_.again, {})(std::exchange(sink_, {}));
   sink_.finish(std::move(outcome));
+}
+
+bool HttpCall::may_try_again(const ChatOutcome& outcome) const noexcept {
+  return parts_.again && outcome.kind == ChatOutcome::Kind::failed && refuses_reasoning(outcome.error);
 }
 
 void HttpCall::cancel() {

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,10 @@ struct HttpCallParts {
   std::shared_ptr<net::CallHandle> handle;
   Registration registration = {};
   std::shared_ptr<const void> hidden_key = {};  // the redactor hides the call's key as long as this exists
+  Binding binding = {};                         // of the reasoning of the answer
+  // Makes the call once more, without the reasoning in its request, if the server refuses that. Empty: the
+  // request has none.
+  std::function<void(ChatSink)> again = {};
 };
 
 // Owned by the transport. @loop_thread
@@ -71,6 +76,7 @@ class HttpCall final : public net::HttpHandler, private AnswerListener {
   bool is_wanted() const noexcept;
   void start_end_timer();
   void leave() noexcept;
+  bool may_try_again(const ChatOutcome& outcome) const noexcept;
 
   const std::shared_ptr<HttpShared> shared_;
   HttpCallParts parts_;

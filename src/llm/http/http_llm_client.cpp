@@ -1,6 +1,7 @@
 #include "core/home_process.hpp"
 #include "core/wipe.hpp"
 #include "llm/active_calls.hpp"
+#include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/config.hpp"
 #include "llm/http/http_call.hpp"
@@ -16,9 +17,18 @@
 #include <agentcore/http_llm_client.hpp>
 #include <agentcore/runtime.hpp>
 
+#include <string>
+#include <unordered_set>
 #include <utility>
 
 namespace agentcore {
+
+namespace {
+
+constexpr std::size_t max_told =
+    1000;  // conversations of which a client remembers that it has told something
+
+}  // namespace
 
 struct HttpLlmClient::Impl {
   Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmOptions& options);
@@ -35,6 +45,8 @@ struct HttpLlmClient::Impl {
   detail::net::HttpRequest http_request(const ChatRequest& request, const detail::llm::CallKey& key) const;
   std::unique_ptr<detail::net::HttpHandler> recorded(std::unique_ptr<detail::net::HttpHandler> call,
                                                      const detail::net::HttpRequest& request) const;
+  static void chat(const std::shared_ptr<Impl>& impl, ChatRequest request, StopToken stop, ChatSink sink);
+  void keep_own_reasoning(ChatRequest& request, const detail::llm::Binding& binding);
   void start(const ChatRequest& request, const detail::llm::CallKey& key, detail::llm::HttpCallParts parts,
              StopToken stop, ChatSink sink);
 
@@ -53,21 +65,16 @@ struct HttpLlmClient::Impl {
   const std::weak_ptr<detail::llm::ReplayTransport> replay;  // the engine owns it
   std::shared_ptr<const void> transport_hold;                // Transport::hold(), from the first call on
   bool closing = false;
+  std::unordered_set<std::string> told;  // the conversations whose reasoning was left out
 };
 
 HttpLlmClient::Impl::Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmOptions& options)
     : error(detail::llm::check_options(options)),
       model(options.model),
       agent_header(options.agent_header),
-      defaults{options.model,
-               options.max_tokens,
-               options.max_tokens_field,
-               options.extra_body,
-               options.tool_call_id_length,
-               detail::llm::server_of(options.base_url),
-               options.join_user_messages,
-               options.prompt_caching,
-               options.sends_cache_key},
+      defaults{options.model,          options.max_tokens,          options.max_tokens_field,
+               options.extra_body,     options.tool_call_id_length, options.join_user_messages,
+               options.prompt_caching, options.sends_cache_key,     options.reasoning},
       redact(detail::llm::redactor_for(options)),
       keys(options, redact),
       http(error ? detail::net::HttpRequest{} : detail::llm::request_template(options)),
@@ -80,7 +87,8 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmO
       library(replays ? nullptr : detail::net::Transport::library()),
       replay(replays ? detail::llm::ReplayTransport::make(*shared->engine, options.replay.shared())
                      : std::weak_ptr<detail::llm::ReplayTransport>()) {
-  shared->server = defaults.server;
+  shared->server = detail::llm::server_of(options.base_url);
+  if (defaults.reasoning) shared->reasoning = *defaults.reasoning;
   shared->prices = std::move(options.prices);
   for (std::string& header : options.headers) detail::core::wipe(header);  // some hold credentials
 }
@@ -150,10 +158,26 @@ HttpLlmClient::~HttpLlmClient() {
 }
 
 void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
-  const std::shared_ptr<Impl> impl = impl_;  // the function that returns the key may destroy this client
-  if (impl->shared->engine->refuses_thread("HttpLlmClient::chat"))
+  if (impl_->shared->engine->refuses_thread("HttpLlmClient::chat"))
     return sink.finish(
         ChatOutcome::failed(ChatError::from(detail::loop::wrong_thread("HttpLlmClient::chat"))));
+  const std::shared_ptr<Impl> impl = impl_;  // the function that returns the key may destroy this client
+  Impl::chat(impl, std::move(request), std::move(stop), std::move(sink));
+}
+
+// Leaves out of the request what the server would refuse, and says so once for each conversation.
+void HttpLlmClient::Impl::keep_own_reasoning(ChatRequest& request, const detail::llm::Binding& binding) {
+  const std::size_t others = detail::llm::keep_own_reasoning(request, shared->format.dialect(),
+                                                             shared->reasoning, shared->server, binding);
+  if (others == 0 || !told.insert(request.cache_key).second) return;
+  if (told.size() > max_told) told.clear();
+  shared->engine->log(
+      LogLevel::info, "reasoning of earlier answers is not sent: another made it",
+      {{"agent", request.agent_id}, {"server", shared->server}, {"blocks", std::to_string(others)}});
+}
+
+void HttpLlmClient::Impl::chat(const std::shared_ptr<Impl>& impl, ChatRequest request, StopToken stop,
+                               ChatSink sink) {
   if (auto error = impl->refusal(request))
     return sink.finish(ChatOutcome::failed(ChatError::from(std::move(*error))));
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
@@ -167,6 +191,17 @@ void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   auto registration = impl->active->add({request.agent_id, request.tree}, handle);
   if (!registration) return sink.finish(ChatOutcome::failed(detail::llm::ActiveCalls::in_progress("client")));
   detail::llm::HttpCallParts parts{std::move(handle), std::move(*registration), key->hidden};
+  parts.binding = detail::llm::binding_of(request, impl->shared->reasoning, key->header.view());
+  impl->keep_own_reasoning(request, parts.binding);
+  if (detail::llm::has_reasoning(request)) {
+    ChatRequest plain = request;
+    detail::llm::remove_reasoning(plain);
+    parts.again = [impl = std::weak_ptr(impl), plain = std::move(plain), stop](ChatSink sink) mutable {
+      if (const auto client = impl.lock())
+        return chat(client, std::move(plain), std::move(stop), std::move(sink));
+      sink.finish(ChatOutcome::cancelled(Usage{}));
+    };
+  }
   impl->start(request, *key, std::move(parts), std::move(stop), std::move(sink));
 }
 

@@ -34,15 +34,23 @@ constexpr Provider table[] = {
     {.name = "deepseek",
      .base_url = "https://api.deepseek.com/v1",
      .api_key_env = "DEEPSEEK_API_KEY",
-     .join_user_messages = JoinUserMessages::always},
+     .join_user_messages = JoinUserMessages::always,
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::with_tools,
+                                .placeholder = ReasoningRule::Placeholder::blank_text,
+                                .same_model = false}},
     {.name = "fireworks",
      .base_url = "https://api.fireworks.ai/inference/v1",
      .api_key_env = "FIREWORKS_API_KEY",
      .join_user_messages = JoinUserMessages::always},
     {.name = "gemini",
      .base_url = "https://generativelanguage.googleapis.com/v1beta/openai",
-     .api_key_env = "GEMINI_API_KEY"},
-    {.name = "groq", .base_url = "https://api.groq.com/openai/v1", .api_key_env = "GROQ_API_KEY"},
+     .api_key_env = "GEMINI_API_KEY",
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,
+                                .placeholder = ReasoningRule::Placeholder::google_signature}},
+    {.name = "groq",
+     .base_url = "https://api.groq.com/openai/v1",
+     .api_key_env = "GROQ_API_KEY",
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::never}},  // it refuses the member
     {.name = "llamacpp",
      .base_url = "http://127.0.0.1:8080/v1",
      .join_user_messages = JoinUserMessages::always},
@@ -55,6 +63,7 @@ constexpr Provider table[] = {
      .tool_call_id_length = 9,
      .join_user_messages = JoinUserMessages::always,  // it refuses a user message after a tool's result, too
      .sends_cache_key = true,
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::never},  // it refuses unknown members
      .extra_body = R"({"stream_options":null})"},  // it reports the usage by default, and refuses the option
     {.name = "nvidia",
      .base_url = "https://integrate.api.nvidia.com/v1",
@@ -83,7 +92,12 @@ constexpr Provider table[] = {
      .base_url = "https://api.together.xyz/v1",
      .api_key_env = "TOGETHER_API_KEY",
      .join_user_messages = JoinUserMessages::always},
-    {.name = "vllm", .base_url = "http://127.0.0.1:8000/v1", .join_user_messages = JoinUserMessages::always},
+    {.name = "vllm",
+     .base_url = "http://127.0.0.1:8000/v1",
+     .join_user_messages = JoinUserMessages::always,
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,
+                                .field = ReasoningRule::Field::reasoning,
+                                .same_model = false}},
     {.name = "xai", .base_url = "https://api.x.ai/v1", .api_key_env = "XAI_API_KEY"},
 };
 
@@ -154,6 +168,7 @@ Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity
   options.tool_call_id_length = provider->tool_call_id_length;
   options.join_user_messages = provider->join_user_messages;
   options.sends_cache_key = provider->sends_cache_key;
+  options.reasoning = provider->reasoning;
   options.extra_body = provider->extra_body;
   options.headers = lines_of(provider->headers);
   add_header(options.headers, provider->app_url_header, app.url);

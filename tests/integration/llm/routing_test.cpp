@@ -1,4 +1,5 @@
 // A router over real connections: what it tries again, and what a stop ends in each phase.
+#include "core/message_items.hpp"
 #include "support/catch.hpp"
 #include "support/drive/llm_fixture.hpp"
 
@@ -207,8 +208,8 @@ TEST_CASE("after a fallback reasoning is sent back only to its own server", "[ll
   };
   const ChatOutcome outcome = answered();
   history.push_back(
-      {.role = Role::assistant, .tool_calls = outcome.tool_calls, .reasoning = outcome.reasoning});
-  history.push_back({.role = Role::tool, .content = "seen", .tool_call_id = "c"});
+      ChatMessage::assistant(detail::core::items_of({}, outcome.reasoning, outcome.tool_calls, {})));
+  history.push_back(ChatMessage::tool_result("c", "seen"));
   answered();  // the first is busy
   answered();
   const std::string with_thoughts = R"("reasoning_content":"Hm")", with_signature = "thought_signature";

@@ -86,11 +86,11 @@ TEST_CASE("the results of tool calls are sent back and a text answer follows",
           "[openai][tools][integration]") {
   ToolFixture f;
   ChatRequest request = f.question();
-  ChatMessage calling{Role::assistant, ""};
-  calling.tool_calls = f.chat(f.question()).tool_calls;
+  ChatMessage calling = ChatMessage::assistant("");
+  calling.append(std::vector<ToolCall>(f.chat(f.question()).tool_calls));
   request.messages.push_back(calling);
-  for (const ToolCall& call : calling.tool_calls) {
-    ChatMessage result{Role::tool, "fine"};
+  for (const ToolCall& call : calling.tool_calls()) {
+    ChatMessage result = ChatMessage::tool_result({}, "fine");
     result.tool_call_id = call.id;
     request.messages.push_back(std::move(result));
   }

@@ -81,7 +81,7 @@ namespace {
 struct ToolTalk {
   ChatOutcome ask(const std::string& question, bool stream = true) {
     ChatRequest request;
-    request.messages = {{Role::user, question}};
+    request.messages = {ChatMessage::user(question)};
     request.tools = {
         {"weather", "The weather in a city.", R"({"type":"object","properties":{"city":{"type":"string"}}})"},
         {"clock", "The time.", ""}};
@@ -137,11 +137,11 @@ TEST_CASE("aimock: an answer may have text and tool calls", "[.aimock][integrati
 TEST_CASE("aimock: an answer of calls alone and its results are accepted", "[.aimock][integration][tools]") {
   ToolTalk talk;
   ChatRequest request;
-  ChatMessage calling{Role::assistant, ""};
-  calling.tool_calls = {{"call_1", "clock", "{}"}};
-  ChatMessage result{Role::tool, "noon"};
+  ChatMessage calling = ChatMessage::assistant("");
+  calling.append(std::vector<ToolCall>{{"call_1", "clock", "{}"}});
+  ChatMessage result = ChatMessage::tool_result({}, "noon");
   result.tool_call_id = "call_1";
-  request.messages = {{Role::user, "hello"}, calling, result};
+  request.messages = {ChatMessage::user("hello"), calling, result};
   CHECK(talk.chat(std::move(request)).kind == ChatOutcome::Kind::completed);
   CHECK(talk.text.starts_with("Hello"));
 }

@@ -47,7 +47,7 @@ testing::ScriptedReply answer(const ChatRequest& request) {
   testing::ScriptedReply reply;
   const ChatMessage& last = request.messages.back();
   if (last.role == Role::user)
-    reply.tool_calls = {{.id = "", .name = "effect", .arguments = R"({"of":")" + last.content + R"("})"}};
+    reply.tool_calls = {{.id = "", .name = "effect", .arguments = R"({"of":")" + last.content() + R"("})"}};
   else
     reply.deltas = {"done"};
   return reply;
@@ -277,7 +277,7 @@ std::string problem_of(AgentTree& tree, const std::string& id, const Acknowledge
   if (!is_valid_history(*history)) return "the history is not valid";
   std::multiset<std::string> asked, waiting;
   for (const ChatMessage& message : *history)
-    if (message.is_question()) asked.insert(message.content);
+    if (message.is_question()) asked.insert(message.content());
   for (const QueuedMessage& message : agent->queued().value()) waiting.insert(message.message.text);
   for (const std::string& text : acknowledged.in_store)
     if (asked.count(text) + waiting.count(text) == 0) return "the message " + text + " is lost";

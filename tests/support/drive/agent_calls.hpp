@@ -58,7 +58,7 @@ struct AgentCalls : TreeFixture {
     settle();
   }
   // What the planner's model has read as the result of its last call.
-  std::string told() const { return planner.conversation().value().back().content; }
+  std::string told() const { return planner.conversation().value().back().content(); }
   const ToolCallRecord& record(std::size_t index = 0) const { return result->calls.at(index); }
 
   std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();

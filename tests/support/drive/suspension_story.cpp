@@ -187,7 +187,7 @@ void SuspensionStory::end_calls(const End& end) {
   if (!history) return;
   std::vector<std::string> ids;
   for (const ChatMessage& message : *history)
-    for (const ToolCall& call : message.tool_calls) ids.push_back(call.id);
+    for (const ToolCall& call : message.tool_calls()) ids.push_back(call.id);
   for (const std::string& id : ids) {
     const VerbResult first = end(parent_, id);
     if (!first.took_effect()) continue;

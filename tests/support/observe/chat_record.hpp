@@ -82,7 +82,7 @@ struct ChatRecord {
 inline ChatRequest ask(std::string agent_id, std::string question = "hello") {
   ChatRequest request;
   request.agent_id = std::move(agent_id);
-  request.messages.push_back({Role::user, std::move(question), Interruption::none});
+  request.messages.push_back(ChatMessage::user(std::move(question)));
   return request;
 }
 

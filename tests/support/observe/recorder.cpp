@@ -213,8 +213,8 @@ std::string written(const std::vector<ChatMessage>& history) {
   for (const auto& message : history) {
     all += (all.empty() ? "" : ", ") + std::string(to_string(message.role)) + (message.steered ? "+:" : ":");
     if (message.role == Role::tool) all += message.tool_call_id + "=";
-    all += message.content;
-    for (const auto& call : message.tool_calls) all += "[" + call.name + " " + call.id + "]";
+    all += message.content();
+    for (const auto& call : message.tool_calls()) all += "[" + call.name + " " + call.id + "]";
     if (message.interruption != Interruption::none) all += "!" + std::string(to_string(message.interruption));
   }
   return all;

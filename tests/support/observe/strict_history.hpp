@@ -44,15 +44,15 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
       continue;
     }
     if (answered) return "two answers in a row";
-    answered = message.tool_calls.empty();
+    answered = message.tool_calls().empty();
     cut_off = message.interruption == agentcore::Interruption::steered;
     const bool goes_on = cut_off && i < messages.size() && messages[i].steered;
     if (message.is_partial() && !goes_on && !interrupted) return "a part of an answer, and no mark";
-    if (message.is_partial() && (message.content.find_first_not_of(" \n") == std::string::npos || !answered ||
-                                 !message.reasoning.empty()))
+    if (message.is_partial() && (message.content().find_first_not_of(" \n") == std::string::npos ||
+                                 !answered || !message.reasoning().empty()))
       return "a part of an answer that is blank, or has more than words";
     std::vector<std::string> open;
-    for (const agentcore::ToolCall& call : message.tool_calls) {
+    for (const agentcore::ToolCall& call : message.tool_calls()) {
       if (call.name.empty()) return "a call without a name";
       if (!nlohmann::json::parse(call.arguments, nullptr, false).is_object())
         return "arguments that are no object";
@@ -62,7 +62,7 @@ inline std::string refusal(const std::vector<agentcore::ChatMessage>& messages) 
     for (const std::string& id : open) {
       if (i >= messages.size() || messages[i].role != Role::tool) return "a call without a result";
       if (messages[i].tool_call_id != id) return "results that are not in the order of their calls";
-      if (messages[i].content.empty()) return "a result that says nothing";
+      if (messages[i].content().empty()) return "a result that says nothing";
       ++i;
     }
   }

@@ -75,7 +75,7 @@ struct Life {
   // The contents of the messages of a conversation.
   static std::vector<std::string> texts(const Agent& agent) {
     std::vector<std::string> all;
-    for (const ChatMessage& message : agent.conversation().value()) all.push_back(message.content);
+    for (const ChatMessage& message : agent.conversation().value()) all.push_back(message.content());
     return all;
   }
 

@@ -5,6 +5,7 @@
 #include "llm/http/answer_usage.hpp"
 #include "llm/router/rate_limiter.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 
 #include <agentcore/agentcore.hpp>
 #include <agentcore/testing/manual_clock.hpp>
@@ -23,14 +24,14 @@ namespace {
 // A request with everything that costs tokens.
 ChatRequest full_request() {
   ChatRequest request;
-  ChatMessage question{Role::user, "What is in this image?"};
-  question.parts.push_back({.url = "https://example.com/cat.png"});
-  ChatMessage answer{Role::assistant, "Let me look."};
-  answer.tool_calls = {{"c1", "look", R"({"at":"the cat"})"}};
-  answer.reasoning.push_back({.data = "The image may show an animal."});
-  ChatMessage result{Role::tool, "a cat"};
+  ChatMessage question = ChatMessage::user("What is in this image?");
+  question.items.emplace_back(ContentPart{.url = "https://example.com/cat.png"});
+  ChatMessage answer = ChatMessage::assistant("Let me look.");
+  answer.append(std::vector<ToolCall>{{"c1", "look", R"({"at":"the cat"})"}});
+  test::put_reasoning(answer, {{.data = "The image may show an animal."}});
+  ChatMessage result = ChatMessage::tool_result({}, "a cat");
   result.tool_call_id = "c1";
-  request.messages = {{Role::system, "Be brief."}, question, answer, result};
+  request.messages = {ChatMessage::system("Be brief."), question, answer, result};
   request.tools = {{"look", "Looks at something.", R"({"type":"object","properties":{"at":{}}})"}};
   return request;
 }

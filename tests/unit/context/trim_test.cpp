@@ -23,7 +23,7 @@ struct Scene {
   ContextOptions options = {100, 50, 0, {}};
 
   Scene& say(Role role, std::size_t cost) {
-    messages.push_back({role, "text"});
+    messages.push_back({.role = role, .items = {TextItem{"text"}}});
     tokens.push_back(cost);
     return *this;
   }
@@ -31,7 +31,7 @@ struct Scene {
   Scene& step(std::size_t cost) {
     const std::string id = "c" + std::to_string(messages.size());
     say(Role::assistant, cost / 2).say(Role::tool, cost - cost / 2);
-    messages[messages.size() - 2].tool_calls.push_back({id, "look", "{}"});
+    messages[messages.size() - 2].items.emplace_back(ToolCall{id, "look", "{}"});
     messages.back().tool_call_id = id;
     return *this;
   }
@@ -73,9 +73,9 @@ TEST_CASE("one token is estimated for every 2.5 characters", "[context][Y8]") {
 }
 
 TEST_CASE("the estimate of a message counts its texts and their framing", "[context][Y8]") {
-  ChatMessage message{Role::assistant, "hello"};
+  ChatMessage message = ChatMessage::assistant("hello");
   CHECK(message_tokens(message, {}) == 4 + 2);
-  message.tool_calls = {{"an id that costs nothing", "look!", "{\"a\":1}"}, {"2", "b", ""}};
+  message.append(std::vector<ToolCall>{{"an id that costs nothing", "look!", "{\"a\":1}"}, {"2", "b", ""}});
   CHECK(message_tokens(message, {}) == 4 + 2 + (2 + 3) + 1);
   CHECK(message_tokens(message, [](std::string_view text) { return text.size(); }) == 4 + 5 + (5 + 7) + 1);
 }

@@ -53,7 +53,7 @@ struct SpecTable {
         "supported; with ResponseFormat::validate = false it is sent, and answers are not checked");
     add({.tool_choice = {ToolChoice::Mode::named, ""}},
         "AgentSpec::tool_choice.name is empty; Mode::named needs the name of a tool");
-    add({.system_prompt = "new", .history = {{Role::system, "old"}}},
+    add({.system_prompt = "new", .history = {ChatMessage::system("old")}},
         "AgentSpec::history: message 1 (system) is not AgentSpec::system_prompt; leave system_prompt empty "
         "to "
         "go on with the history's, or remove message 1 to replace it",

@@ -12,20 +12,20 @@ namespace {
 using Messages = std::vector<ChatMessage>;
 
 ChatMessage question(Interruption mark = Interruption::none) {
-  ChatMessage message{Role::user, "question"};
+  ChatMessage message = ChatMessage::user("question");
   message.interruption = mark;
   return message;
 }
 ChatMessage answer() {
-  return {Role::assistant, "answer"};
+  return ChatMessage::assistant("answer");
 }
 ChatMessage calling(std::string id, std::string name = "look") {
-  ChatMessage message{Role::assistant, ""};
-  message.tool_calls.push_back({.id = std::move(id), .name = std::move(name)});
+  ChatMessage message = ChatMessage::assistant("");
+  message.items.emplace_back(ToolCall{.id = std::move(id), .name = std::move(name)});
   return message;
 }
 ChatMessage result_of(std::string id) {
-  ChatMessage message{Role::tool, "result"};
+  ChatMessage message = ChatMessage::tool_result({}, "result");
   message.tool_call_id = std::move(id);
   return message;
 }
@@ -37,7 +37,7 @@ ChatMessage stray(ChatMessage message, void (*change)(ChatMessage&)) {
 }
 
 void add_calls_to(ChatMessage& message) {
-  message.tool_calls.push_back({.id = "1", .name = "look"});
+  message.items.emplace_back(ToolCall{.id = "1", .name = "look"});
 }
 void add_call_id_to(ChatMessage& message) {
   message.tool_call_id = "1";
@@ -46,13 +46,13 @@ void add_mark_to(ChatMessage& message) {
   message.interruption = Interruption::aborted;
 }
 void add_reasoning_to(ChatMessage& message) {
-  message.reasoning = {{.dialect = "openai_chat", .data = "{}"}};
+  message.append(std::vector<ReasoningBlock>{{.dialect = "openai_chat", .data = "{}"}});
 }
 void add_steer_to(ChatMessage& message) {
   message.steered = true;
 }
 void add_image_to(ChatMessage& message) {
-  message.parts = {{.url = "https://a.test/b.png"}};
+  message.append(std::vector<ContentPart>{{.url = "https://a.test/b.png"}});
 }
 
 // `problem`: what AgentSpec::history is refused with. `change`: the first change of repair_history().
@@ -104,7 +104,7 @@ struct HistoryTable {
     add({question(), stray(question(Interruption::stopped), add_steer_to)},
         "message 2 (user) is marked as interrupted and as steered; mark the question instead",
         "message 2 is marked as interrupted and as steered; mark the question instead: unmarked");
-    add({question(), answer(), {Role::system, "s"}},
+    add({question(), answer(), ChatMessage::system("s")},
         "message 3 (system) is a system message that is not the first",
         "message 3 is a system message that is not the first: dropped");
   }

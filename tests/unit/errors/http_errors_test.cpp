@@ -175,7 +175,7 @@ ErrorRows test::http_request_errors() {
   add_request(rows, Errc::empty_message,
               "the last of ChatRequest::messages is a user message without text and images; add a text, or "
               "remove the message (some providers would answer the message before it again)",
-              [](ChatRequest& r) { r.messages.back().content = " "; });
+              [](ChatRequest& r) { r.messages.back().set_content(" "); });
   add_request(rows, invalid,
               "ChatRequest::response_format.schema must be the text of a JSON object with members",
               [](ChatRequest& r) {

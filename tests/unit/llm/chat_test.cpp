@@ -1,5 +1,6 @@
 // What may be sent to a model.
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 #include "support/prop.hpp"
 
 #include <agentcore/chat.hpp>
@@ -9,10 +10,10 @@ using namespace agentcore;
 
 namespace {
 
-const ChatMessage rules{Role::system, "be brief", Interruption::none};
-const ChatMessage question{Role::user, "why?", Interruption::none};
-const ChatMessage broken_off{Role::user, "why?", Interruption::aborted};
-const ChatMessage answer{Role::assistant, "because", Interruption::none};
+const ChatMessage rules = ChatMessage::system("be brief");
+const ChatMessage question = ChatMessage::user("why?");
+const ChatMessage broken_off = test::marked(ChatMessage::user("why?"), Interruption::aborted);
+const ChatMessage answer = ChatMessage::assistant("because");
 
 }  // namespace
 
@@ -44,11 +45,11 @@ TEST_CASE("a message is made for each role", "[llm]") {
   CHECK(ChatMessage::assistant("because") == answer);
   ChatMessage result;
   result.role = Role::tool;
-  result.content = "42";
+  result.set_content("42");
   result.tool_call_id = "call_1";
   CHECK(ChatMessage::tool_result("call_1", "42") == result);
   ChatMessage asks = ChatMessage::assistant("");
-  asks.tool_calls = {{.id = "call_1", .name = "add", .arguments = "{}"}};
+  asks.append(std::vector<ToolCall>{{.id = "call_1", .name = "add", .arguments = "{}"}});
   CHECK(is_valid_history({ChatMessage::system("be brief"), ChatMessage::user("6 * 7?"), asks,
                           ChatMessage::tool_result("call_1", "42"), ChatMessage::assistant("It is 42.")}));
 }
@@ -67,7 +68,7 @@ TEST_CASE("a valid history stays valid without its last message", "[llm][G8]") {
     for (int left = *rc::gen::inRange(0, 12); left > 0; --left) {
       const auto role = *rc::gen::element(Role::system, Role::user, Role::assistant);
       const auto interruption = *rc::gen::element(Interruption::none, Interruption::stopped);
-      messages.push_back({role, "text", interruption});
+      messages.push_back({.role = role, .items = {TextItem{"text"}}, .interruption = interruption});
       if (!is_valid_history(messages)) messages.pop_back();
     }
     for (; !messages.empty(); messages.pop_back()) RC_ASSERT(is_valid_history(messages));

@@ -1,5 +1,6 @@
 // Histories as JSON: written, and read from anywhere.
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -15,16 +16,18 @@ namespace {
 using History = std::vector<ChatMessage>;
 
 History a_day_at_sea() {
-  History history{{Role::system, "Be brief."}, {Role::user, "Blue?", Interruption::aborted}};
-  history.push_back({Role::user, "Look."});
+  History history{ChatMessage::system("Be brief."),
+                  test::marked(ChatMessage::user("Blue?"), Interruption::aborted)};
+  history.push_back(ChatMessage::user("Look."));
   history.back().pinned = true;
-  history.push_back({Role::assistant, ""});
-  history.back().tool_calls = {{"c1", "look", R"({"at":"sea"})", ""}, {"c2", "log__add", "{}", "log"}};
-  history.push_back({Role::tool, "blue"});
+  history.push_back(ChatMessage::assistant(""));
+  history.back().append(
+      std::vector<ToolCall>{{"c1", "look", R"({"at":"sea"})", ""}, {"c2", "log__add", "{}", "log"}});
+  history.push_back(ChatMessage::tool_result({}, "blue"));
   history.back().tool_call_id = "c1";
-  history.push_back({Role::tool, "noted"});
+  history.push_back(ChatMessage::tool_result({}, "noted"));
   history.back().tool_call_id = "c2";
-  history.push_back({Role::assistant, "Yes, \"caf\xC3\xA9\" blue."});
+  history.push_back(ChatMessage::assistant("Yes, \"caf\xC3\xA9\" blue."));
   return history;
 }
 
@@ -61,8 +64,9 @@ TEST_CASE("a history is written as a request's messages", "[llm][G8]") {
 TEST_CASE("a history that was written is read again", "[llm][G8]") {
   CHECK(read(history_to_json(a_day_at_sea())) == a_day_at_sea());
   // Ids are written as they are, however long.
-  History long_ids = {{Role::user, "?"}, {Role::assistant, ""}, {Role::tool, "blue"}};
-  long_ids[1].tool_calls = {{std::string(100, 'x'), "look", "{}"}};
+  History long_ids = {ChatMessage::user("?"), ChatMessage::assistant(""),
+                      ChatMessage::tool_result({}, "blue")};
+  long_ids[1].append(std::vector<ToolCall>{{std::string(100, 'x'), "look", "{}"}});
   long_ids[2].tool_call_id = std::string(100, 'x');
   CHECK(read(history_to_json(long_ids)) == long_ids);
 }
@@ -72,67 +76,66 @@ TEST_CASE("every mark of an interruption is written and read", "[llm][G8]") {
        {Interruption::none, Interruption::aborted, Interruption::stopped, Interruption::failed,
         Interruption::interrupted, Interruption::steered, Interruption::truncated}) {
     for (const Role role : {Role::user, Role::assistant}) {
-      const ChatMessage message{.role = role, .content = "text", .interruption = mark};
+      const ChatMessage message{.role = role, .items = {TextItem{"text"}}, .interruption = mark};
       CHECK(read(history_to_json({message})) == History{message});
     }
   }
 }
 
 TEST_CASE("every field of a message is written and read", "[llm][G8]") {
-  const ChatMessage full{
-      .role = Role::assistant,
-      .content = "text",
-      .interruption = Interruption::failed,
-      .tool_calls = {{"c1", "notes__add", "{}", "my notes", "add it"}},
-      .tool_call_id = "c0",
-      .call_end = CallEnd{ToolOutcome::completed, true},
-      .steered = true,
-      .pinned = true,
-      .summary = true,
-      .parts = {{.url = "https://a/b.png", .detail = "low"}, {.data = "aGk=", .media_type = "image/png"}},
-      .reasoning = {{"openai_chat", "{}", "api.example.com"}}};
+  const ChatMessage full{.role = Role::assistant,
+                         .items = {TextItem{"text", true, "msg_1", "commentary"},
+                                   ReasoningBlock{"openai_chat", "{}", "api.example.com", "m", "0a", "1b"},
+                                   ToolCall{"c1", "notes__add", "{}", "my notes", "add it"},
+                                   ContentPart{.url = "https://a/b.png", .detail = "low"},
+                                   ContentPart{.data = "aGk=", .media_type = "image/png"}},
+                         .interruption = Interruption::failed,
+                         .tool_call_id = "c0",
+                         .call_end = CallEnd{ToolOutcome::completed, true},
+                         .steered = true,
+                         .pinned = true,
+                         .summary = true};
   CHECK(read(history_to_json({full})) == History{full});
   // With a new member in one of these types this does not compile: write and read it, and set it above.
-  const auto& [role, content, interruption, tool_calls, tool_call_id, call_end, steered, pinned, summary,
-               parts, reasoning] = full;
+  const auto& [role, items, interruption, tool_call_id, call_end, steered, pinned, summary] = full;
   const ChatMessage unset;
   CHECK(role != unset.role);
-  CHECK(content != unset.content);
   CHECK(interruption != unset.interruption);
   CHECK(tool_call_id != unset.tool_call_id);
   CHECK(call_end != unset.call_end);
   CHECK(steered != unset.steered);
   CHECK(pinned != unset.pinned);
   CHECK(summary != unset.summary);
-  REQUIRE(tool_calls.size() == 1);
-  const auto& [id, name, arguments, window_id, action_id] = tool_calls[0];
+  REQUIRE(items.size() == 5);
+  const auto& [words, refusal, item, phase] = std::get<TextItem>(items[0]);
+  CHECK(refusal);
+  for (const std::string& text : {words, item, phase}) CHECK_FALSE(text.empty());
+  const auto& [id, name, arguments, window_id, action_id] = full.tool_calls().front();
   for (const std::string& text : {id, name, arguments, window_id, action_id}) CHECK_FALSE(text.empty());
-  REQUIRE(parts.size() == 2);
-  const auto& [url, no_data, no_type, detail] = parts[0];
-  const auto& [no_url, data, media_type, no_detail] = parts[1];
+  const auto& [url, no_data, no_type, detail] = full.parts()[0];
+  const auto& [no_url, data, media_type, no_detail] = full.parts()[1];
   for (const std::string& text : {url, detail, data, media_type}) CHECK_FALSE(text.empty());
   for (const std::string& text : {no_data, no_type, no_url, no_detail}) CHECK(text.empty());
-  REQUIRE(reasoning.size() == 1);
-  const auto& [dialect, block, server] = reasoning[0];
-  for (const std::string& text : {dialect, block, server}) CHECK_FALSE(text.empty());
+  const auto& [dialect, block, server, model, account, prefix] = full.reasoning().front();
+  for (const std::string& text : {dialect, block, server, model, account, prefix}) CHECK_FALSE(text.empty());
 }
 
 TEST_CASE("a message of any role is written and read even if it is invalid", "[llm][G8]") {
   for (const Role role : {Role::system, Role::user, Role::assistant, Role::tool}) {
-    ChatMessage message{role, "text", Interruption::stopped};
-    message.tool_calls = {{"c1", "a__b", "{}", ""}};  // of no window, whatever its name
+    ChatMessage message{.role = role, .items = {TextItem{"text"}}, .interruption = Interruption::stopped};
+    message.append(std::vector<ToolCall>{{"c1", "a__b", "{}", ""}});  // of no window, whatever its name
     message.tool_call_id = "c0";
-    message.parts = {{.url = "https://a/b.png"}};
-    message.reasoning = {{"openai_chat", "{}"}};
+    message.append(std::vector<ContentPart>{{.url = "https://a/b.png"}});
+    test::put_reasoning(message, {{"openai_chat", "{}"}});
     CHECK(read(history_to_json({message})) == History{message});
   }
 }
 
 TEST_CASE("histories of format 1 and of later formats are read", "[llm][G8]") {
   CHECK(read(R"([{"role":"user","content":"?"},{"role":"assistant","content":"!"}])") ==
-        History{{Role::user, "?"}, {Role::assistant, "!"}});
+        History{ChatMessage::user("?"), ChatMessage::assistant("!")});
   CHECK(read(R"([{"role":"user","content":"?","interruption":null,"pinned":false,"mood":7}])") ==
-        History{{Role::user, "?"}});
+        History{ChatMessage::user("?")});
   const auto with = [](const std::string& field) {
     return refusal(R"([{"role":"user","content":"?",)" + field + "}]");
   };
@@ -146,8 +149,8 @@ TEST_CASE("histories of format 1 and of later formats are read", "[llm][G8]") {
 }
 
 TEST_CASE("a history records the server of its reasoning", "[llm][G8][reasoning]") {
-  History history{{Role::user, "?"}, {Role::assistant, "!"}};
-  history[1].reasoning = {{"openai_chat", "{}", "api.example.com"}, {"openai_chat", "{}"}};
+  History history{ChatMessage::user("?"), ChatMessage::assistant("!")};
+  test::put_reasoning(history[1], {{"openai_chat", "{}", "api.example.com"}, {"openai_chat", "{}"}});
   const std::string json = history_to_json(history);
   CHECK(json.find(R"([{"data":"{}","dialect":"openai_chat","server":"api.example.com"},)"
                   R"({"data":"{}","dialect":"openai_chat"}])") != std::string::npos);
@@ -160,26 +163,27 @@ TEST_CASE("a history records the server of its reasoning", "[llm][G8][reasoning]
 }
 
 TEST_CASE("broken UTF-8 is replaced in a written history", "[llm][G8]") {
-  CHECK(read(history_to_json({{Role::user, "a\xFF"}})) == History{{Role::user, "a\xEF\xBF\xBD"}});
+  CHECK(read(history_to_json({ChatMessage::user("a\xFF")})) == History{ChatMessage::user("a\xEF\xBF\xBD")});
 }
 
 TEST_CASE("histories from elsewhere are read", "[llm][G8]") {
   CHECK(read(R"([{"role":"developer","content":"d","name":"n"},{"role":"user","content":
       [{"type":"text","text":"a"},{"type":"text","text":"b"}]}])") ==
-        History{{Role::system, "d"}, {Role::user, "ab"}});
+        History{ChatMessage::system("d"), ChatMessage::user("ab")});
   CHECK(read(R"([{"role":"assistant"},{"role":"assistant","content":null,"tool_calls":null},
       {"role":"tool","content":null,"tool_call_id":null},{"role":"user","content":[]}])") ==
-        History{{Role::assistant}, {Role::assistant}, {Role::tool}, {Role::user}});
+        History{ChatMessage::assistant(""), ChatMessage::assistant(""), ChatMessage::tool_result({}, ""),
+                ChatMessage::user("")});
   const History called = read(R"([{"role":"assistant","tool_calls":[{"function":{}},
       {"id":"1","type":"function","index":0,"function":{"name":"f","arguments":{"a":[1]}}}]}])");
-  CHECK(called.at(0).tool_calls == std::vector<ToolCall>{{}, {"1", "f", R"({"a":[1]})", ""}});
+  CHECK(called.at(0).tool_calls() == std::vector<ToolCall>{{}, {"1", "f", R"({"a":[1]})", ""}});
 }
 
 TEST_CASE("the name of a call gives its window", "[llm][G8]") {
   const auto window = [](const std::string& name) {
     return read(R"([{"role":"assistant","tool_calls":[{"function":{"name":")" + name + R"("}}]}])")
         .at(0)
-        .tool_calls.at(0)
+        .tool_calls()[0]
         .window_id;
   };
   CHECK(window("notes__add") == "notes");

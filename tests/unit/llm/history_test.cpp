@@ -1,6 +1,7 @@
 // Histories with tool calls: what is valid, and what is made of the rest.
 #include "llm/history_problem.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 #include "support/prop.hpp"
 
 #include <agentcore/history.hpp>
@@ -17,21 +18,21 @@ namespace {
 using History = std::vector<ChatMessage>;
 
 ChatMessage question(Interruption mark = Interruption::none) {
-  return {Role::user, "why?", mark};
+  return test::marked(ChatMessage::user("why?"), mark);
 }
 ChatMessage answer(std::string text = "because") {
-  return {Role::assistant, std::move(text)};
+  return ChatMessage::assistant(std::move(text));
 }
 ChatMessage part(Interruption mark, std::string text = "bec") {
-  return {.role = Role::assistant, .content = std::move(text), .interruption = mark};
+  return test::marked(ChatMessage::assistant(std::move(text)), mark);
 }
 ChatMessage calling(std::vector<std::string> ids) {
-  ChatMessage message{Role::assistant, ""};
-  for (std::string& id : ids) message.tool_calls.push_back({std::move(id), "look", "{}"});
+  ChatMessage message = ChatMessage::assistant("");
+  for (std::string& id : ids) message.items.emplace_back(ToolCall{std::move(id), "look", "{}"});
   return message;
 }
 ChatMessage result(std::string id, std::string text = "done") {
-  ChatMessage message{Role::tool, std::move(text)};
+  ChatMessage message = ChatMessage::tool_result({}, std::move(text));
   message.tool_call_id = std::move(id);
   return message;
 }
@@ -79,7 +80,7 @@ TEST_CASE("a summary comes before the first question and needs no answer", "[llm
   ChatMessage summary = question(), marked = summary, of_model = answer();
   summary.summary = marked.summary = of_model.summary = true;
   marked.interruption = Interruption::stopped;
-  const ChatMessage rules{Role::system, "be brief"};
+  const ChatMessage rules = ChatMessage::system("be brief");
   CHECK(is_valid_history({summary, question(), answer()}));
   CHECK(is_valid_history({rules, summary, summary, question(), calling({"1"}), result("1"), answer()}));
   CHECK_FALSE(is_valid_history({summary, answer()}));
@@ -98,7 +99,7 @@ TEST_CASE("a summary comes before the first question and needs no answer", "[llm
 
 TEST_CASE("only answers have calls and only results have call ids", "[llm][G8]") {
   ChatMessage asking = question();
-  asking.tool_calls.push_back({"1", "look", "{}"});
+  asking.items.emplace_back(ToolCall{"1", "look", "{}"});
   CHECK_FALSE(is_valid_history({asking}));
   ChatMessage naming = question();
   naming.tool_call_id = "1";
@@ -109,7 +110,8 @@ TEST_CASE("only answers have calls and only results have call ids", "[llm][G8]")
 
 TEST_CASE("only questions have images", "[llm][G8]") {
   ChatMessage picture = answer(), asking = question();
-  picture.parts = asking.parts = {{.url = "https://a/b.png"}};
+  picture.append(std::vector<ContentPart>{{.url = "https://a/b.png"}});
+  asking.append(std::vector<ContentPart>{{.url = "https://a/b.png"}});
   CHECK(is_valid_history({asking, answer()}));
   CHECK_FALSE(is_valid_history({question(), picture}));
   CHECK(repaired({question(), picture}, 1) == History{question(), answer()});
@@ -177,7 +179,7 @@ TEST_CASE("the marks of answers are not those of questions, and go without calls
   }
   ChatMessage acting = calling({"1"}), thinking = part(Interruption::failed);
   acting.interruption = Interruption::failed;
-  thinking.reasoning = {{"anthropic_messages", "{}", ""}};
+  test::put_reasoning(thinking, {{"anthropic_messages", "{}", ""}});
   CHECK_FALSE(is_valid_history({question(), acting, result("1"), answer()}));
   CHECK(repaired({question(), acting, result("1"), answer()}, 1) ==
         History{question(), calling({"1"}), result("1"), answer()});
@@ -187,14 +189,14 @@ TEST_CASE("the marks of answers are not those of questions, and go without calls
 
 TEST_CASE("the first invalid message is named with its mistake", "[llm][G8]") {
   using detail::llm::history_problem;
-  const ChatMessage rules{Role::system, "be brief"}, stopped = question(Interruption::stopped);
+  const ChatMessage rules = ChatMessage::system("be brief"), stopped = question(Interruption::stopped);
   ChatMessage nameless = calling({"1"}), asking = question(), naming = question(), mark = answer(),
               picture = answer();
-  nameless.tool_calls[0].name.clear();
-  asking.tool_calls = {{"1", "look", "{}"}};
+  nameless.tool_calls()[0].name.clear();
+  asking.append(std::vector<ToolCall>{{"1", "look", "{}"}});
   naming.tool_call_id = "1";
   mark.interruption = Interruption::failed;
-  picture.parts = {{.url = "https://a/b.png"}};
+  picture.append(std::vector<ContentPart>{{.url = "https://a/b.png"}});
   CHECK(history_problem({}).empty());
   CHECK(history_problem({rules, stopped, question(), calling({"1"}), result("1"), answer()}).empty());
   const std::vector<std::pair<History, std::string>> wrong = {
@@ -226,7 +228,7 @@ TEST_CASE("the first invalid message is named with its mistake", "[llm][G8]") {
 }
 
 TEST_CASE("a valid history with its last answer stays as it is", "[llm][G8]") {
-  const History history{{Role::system, "be brief"},
+  const History history{ChatMessage::system("be brief"),
                         question(Interruption::aborted),
                         question(),
                         calling({"1"}),
@@ -249,7 +251,7 @@ TEST_CASE("repair marks an interrupted turn and cancels its calls", "[llm][G8][X
 TEST_CASE("repair drops invalid messages and keeps the rest", "[llm][G8]") {
   CHECK(repaired({answer("hello"), question(), answer()}, 1) == History{question(), answer()});
   CHECK(repaired({question(), result("1"), answer()}, 1) == History{question(), answer()});
-  CHECK(repaired({question(), answer(), {Role::system, "late"}}, 1) == History{question(), answer()});
+  CHECK(repaired({question(), answer(), ChatMessage::system("late")}, 1) == History{question(), answer()});
   CHECK(repaired({question(), answer("a"), answer("b")}, 1) == History{question(), answer("a\n\nb")});
   CHECK(repaired({question(Interruption::stopped), answer()}, 1) == History{question(), answer()});
 }
@@ -263,23 +265,23 @@ TEST_CASE("repair replaces a missing or duplicate call id also in its result", "
 
 TEST_CASE("repair keeps pinned marks and the windows of calls", "[llm][G8]") {
   ChatMessage asking = question(), acting = calling({""}), done = result(""), more = answer("b");
-  acting.tool_calls[0].window_id = "notes";
+  acting.tool_calls()[0].window_id = "notes";
   for (ChatMessage* message : {&asking, &acting, &done, &more}) message->pinned = true;
   const History history = repaired({asking, acting, done, answer("a"), more}, 2);
   REQUIRE(history.size() == 4);
   for (const ChatMessage& message : history) CHECK(message.pinned);
-  CHECK(history[1].tool_calls[0].window_id == "notes");
+  CHECK(history[1].tool_calls()[0].window_id == "notes");
 }
 
 TEST_CASE("repair keeps the reasoning that led to calls", "[llm][G8][reasoning]") {
   ChatMessage words = answer(), calls = calling({"a"});
-  words.reasoning = {{"openai_chat", "{}"}};
-  calls.reasoning = {{"openai_chat", R"({"reasoning_content":"Hm"})", "api.example.com"}};
+  test::put_reasoning(words, {{"openai_chat", "{}"}});
+  test::put_reasoning(calls, {{"openai_chat", R"({"reasoning_content":"Hm"})", "api.example.com"}});
   const History history = repaired({question(), words, calls, result("a"), answer()}, 1);
   REQUIRE(history.size() == 4);
-  CHECK(history[1].tool_calls == calls.tool_calls);
-  CHECK(history[1].reasoning == calls.reasoning);
-  CHECK(repaired({question(), words, answer()}, 1)[1].reasoning == words.reasoning);
+  CHECK(history[1].tool_calls() == calls.tool_calls());
+  CHECK(history[1].reasoning() == calls.reasoning());
+  CHECK(repaired({question(), words, answer()}, 1)[1].reasoning() == words.reasoning());
 }
 
 TEST_CASE("any history can be repaired", "[llm][G8]") {
@@ -289,11 +291,11 @@ TEST_CASE("any history can be repaired", "[llm][G8]") {
       ChatMessage message;
       message.role = *rc::gen::element(Role::system, Role::user, Role::assistant, Role::assistant, Role::tool,
                                        Role::tool);
-      message.content = *rc::gen::element<std::string>("", "a", "b");
+      message.set_content(*rc::gen::element<std::string>("", "a", "b"));
       message.interruption = *rc::gen::element(Interruption::none, Interruption::none, Interruption::aborted);
       for (int calls = *rc::gen::inRange(0, 3); calls > 0; --calls)
-        message.tool_calls.push_back({*rc::gen::element<std::string>("", "1", "2", "call_r1"),
-                                      *rc::gen::element<std::string>("", "look", "look"), "{"});
+        message.items.emplace_back(ToolCall{*rc::gen::element<std::string>("", "1", "2", "call_r1"),
+                                            *rc::gen::element<std::string>("", "look", "look"), "{"});
       message.tool_call_id = *rc::gen::element<std::string>("", "1", "2", "call_r1");
       history.push_back(message);
     }

@@ -279,7 +279,7 @@ TEST_CASE("lines about ended tasks of a turn that is left out are for the next o
   other.runtime.run_until_idle();
   REQUIRE(imported.send("three"));
   other.runtime.run_until_idle();
-  const std::string question = imported.conversation().value()[4].content;
+  const std::string question = imported.conversation().value()[4].content();
   CHECK(question.find("The task has its result.") != std::string::npos);
   CHECK(question.find("three") != std::string::npos);
 }

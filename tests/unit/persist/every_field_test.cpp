@@ -9,6 +9,7 @@
 #include "persist/tree_record.hpp"
 #include "persist/turn_record.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 
 #include <agentcore/chat.hpp>
 
@@ -35,6 +36,10 @@ namespace {
 template <typename Record>
 std::string text_of(const Record& record) {
   return persist::to_json(record);
+}
+
+TextItem& text_item(ChatMessage& message) {
+  return ItemsOf<TextItem>(message.items).front();
 }
 
 turn::StoredTurn usual_turn() {
@@ -305,31 +310,44 @@ TEST_CASE("every field of the record of a message of a conversation is kept", "[
     turn::TurnPlace place;
   };
   Stored usual{ChatMessage::user("what?"), {.turn = 1}};
-  usual.message.tool_calls.push_back({.id = "1", .name = "look"});
-  usual.message.reasoning.push_back({"openai_chat", "{}", ""});
-  const auto& [role, content, interruption, tool_calls, tool_call_id, steered, pinned, summary, parts,
-               reasoning, call_end] = usual.message;
+  usual.message.items.emplace_back(ToolCall{.id = "1", .name = "look"});
+  test::put_reasoning(usual.message, {{"openai_chat", "{}", ""}});
+  const auto& [role, items, interruption, tool_call_id, call_end, steered, pinned, summary] = usual.message;
+  const auto& [words, refusal, item, phase] = std::get<TextItem>(items[1]);
   const auto& [turn, question, message, tasks] = usual.place;
-  const auto& [call_id, name, arguments, window_id, action_id] = usual.message.tool_calls[0];
-  const auto& [dialect, data, server] = usual.message.reasoning[0];
+  const auto& [call_id, name, arguments, window_id, action_id] = usual.message.tool_calls()[0];
+  const auto& [dialect, data, server, model, account, prefix] = usual.message.reasoning()[0];
   static_cast<void>(question);  // the position of the message itself
   static_cast<void>(call_end);  // only of a result: see below
   static_cast<void>(role);      // a turn begins with a question: see the record_text tests
-  const std::size_t kept =
-      count_of(content, tool_calls, tool_call_id, interruption, parts, reasoning, pinned, steered, summary) +
-      count_of(turn, message, tasks) + count_of(call_id, name, arguments, window_id, action_id) +
-      count_of(dialect, data, server);
+  const std::size_t kept = count_of(items, tool_call_id, interruption, pinned, steered, summary) +
+                           count_of(words, refusal, item, phase) + count_of(turn, message, tasks) +
+                           count_of(call_id, name, arguments, window_id, action_id) +
+                           count_of(dialect, data, server, model, account, prefix);
   std::vector<Field<Stored>> fields{
-      {"content", [](Stored& stored) { stored.message.content = "t"; }},
-      {"tool_calls", [](Stored& stored) { stored.message.tool_calls.push_back({.id = "2", .name = "go"}); }},
+      {"words", [](Stored& stored) { stored.message.set_content("t"); }},
+      {"refusal", [](Stored& stored) { text_item(stored.message).refusal = true; }},
+      {"item", [](Stored& stored) { text_item(stored.message).id = "t"; }},
+      {"phase", [](Stored& stored) { text_item(stored.message).phase = "t"; }},
+      {"items", [](Stored& stored) { std::swap(stored.message.items[0], stored.message.items[1]); }},
+      {"items", [](Stored& stored) { stored.message.items.emplace_back(TextItem{"t"}); }},
+      {"items", [](Stored& stored) { stored.message.remove<ToolCall>(); }},
+      {"items", [](Stored& stored) { stored.message.remove<ReasoningBlock>(); }},
+      {"items", [](Stored& stored) { stored.message.items.emplace_back(ToolCall{.id = "2", .name = "go"}); }},
       {"tool_call_id", [](Stored& stored) { stored.message.tool_call_id = "t"; }},
-      {"parts", [](Stored& stored) { stored.message.parts = {{.url = "https://a.example/b"}}; }},
-      {"parts",
-       [](Stored& stored) { stored.message.parts = {{.url = "https://a.example/b", .detail = "low"}}; }},
-      {"parts", [](Stored& stored) { stored.message.parts = {{.data = "aGk=", .media_type = "image/png"}}; }},
-      {"reasoning",
+      {"items",
+       [](Stored& stored) { stored.message.items.emplace_back(ContentPart{.url = "https://a.test/b"}); }},
+      {"items",
        [](Stored& stored) {
-         stored.message.reasoning.push_back({"responses", "{}", ""});
+         stored.message.items.emplace_back(ContentPart{.url = "https://a.test/b", .detail = "low"});
+       }},
+      {"items",
+       [](Stored& stored) {
+         stored.message.items.emplace_back(ContentPart{.data = "aGk=", .media_type = "image/png"});
+       }},
+      {"items",
+       [](Stored& stored) {
+         test::put_reasoning(stored.message, {{"responses", "{}", ""}});
        }},
       {"pinned", [](Stored& stored) { stored.message.pinned = true; }},
       {"steered", [](Stored& stored) { stored.message.steered = true; }},
@@ -337,15 +355,18 @@ TEST_CASE("every field of the record of a message of a conversation is kept", "[
       {"turn", [](Stored& stored) { stored.place.turn = 2; }},
       {"message", [](Stored& stored) { stored.place.message.value = 7; }},
       {"tasks", [](Stored& stored) { stored.place.tasks = 3; }},
-      {"tasks", [](Stored& stored) { stored.place.tasks = stored.message.content.size(); }},
-      {"call_id", [](Stored& stored) { stored.message.tool_calls[0].id = "t"; }},
-      {"name", [](Stored& stored) { stored.message.tool_calls[0].name = "t"; }},
-      {"arguments", [](Stored& stored) { stored.message.tool_calls[0].arguments = "{}"; }},
-      {"window_id", [](Stored& stored) { stored.message.tool_calls[0].window_id = "t"; }},
-      {"action_id", [](Stored& stored) { stored.message.tool_calls[0].action_id = "t"; }},
-      {"dialect", [](Stored& stored) { stored.message.reasoning[0].dialect = "responses"; }},
-      {"data", [](Stored& stored) { stored.message.reasoning[0].data = R"({"a":1})"; }},
-      {"server", [](Stored& stored) { stored.message.reasoning[0].server = "t"; }}};
+      {"tasks", [](Stored& stored) { stored.place.tasks = stored.message.content().size(); }},
+      {"call_id", [](Stored& stored) { stored.message.tool_calls()[0].id = "t"; }},
+      {"name", [](Stored& stored) { stored.message.tool_calls()[0].name = "t"; }},
+      {"arguments", [](Stored& stored) { stored.message.tool_calls()[0].arguments = "{}"; }},
+      {"window_id", [](Stored& stored) { stored.message.tool_calls()[0].window_id = "t"; }},
+      {"action_id", [](Stored& stored) { stored.message.tool_calls()[0].action_id = "t"; }},
+      {"dialect", [](Stored& stored) { stored.message.reasoning()[0].dialect = "responses"; }},
+      {"data", [](Stored& stored) { stored.message.reasoning()[0].data = R"({"a":1})"; }},
+      {"server", [](Stored& stored) { stored.message.reasoning()[0].server = "t"; }},
+      {"model", [](Stored& stored) { stored.message.reasoning()[0].model = "t"; }},
+      {"account", [](Stored& stored) { stored.message.reasoning()[0].account = "t"; }},
+      {"prefix", [](Stored& stored) { stored.message.reasoning()[0].prefix = "t"; }}};
   for (const Interruption value : {Interruption::aborted, Interruption::stopped, Interruption::failed,
                                    Interruption::interrupted, Interruption::steered, Interruption::truncated})
     fields.push_back({"interruption", [value](Stored& stored) { stored.message.interruption = value; }});
@@ -393,7 +414,7 @@ TEST_CASE("every field of the record of what is sent is kept", "[persist][restor
         [](SentContext& sent) {
           sent.summaries.push_back({ChatMessage::user("more"), 2, 3});
         }},
-       {"message", [](SentContext& sent) { sent.summaries[0].message.content = "other"; }},
+       {"message", [](SentContext& sent) { sent.summaries[0].message.set_content("other"); }},
        {"tokens", [](SentContext& sent) { sent.summaries[0].tokens = 5; }},
        {"end", [](SentContext& sent) { sent.summaries[0].end = 4; }},
        {"lost_messages", [](SentContext& sent) { sent.lost_messages = true; }}},

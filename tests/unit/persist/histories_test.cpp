@@ -87,7 +87,7 @@ class Forest {
           const RecordKey key = key_of(Kind::history, piece.segment, number);
           owned.insert(key);
           REQUIRE(records.contains(key));
-          found.push_back(read_message(records.at(key)).message.content);
+          found.push_back(read_message(records.at(key)).message.content());
         }
       CHECK(found == agent.texts);
     }

@@ -67,7 +67,7 @@ struct Asked {
 
 std::string text_of_call(const Agent& agent) {
   for (const ChatMessage& message : agent.conversation().value())
-    if (message.role == Role::tool) return message.content;
+    if (message.role == Role::tool) return message.content();
   return "no call";
 }
 
@@ -319,7 +319,7 @@ TEST_CASE("a call with the id of one that was rewound waits for the store as any
   asked.life->llm.enqueue(call);
   REQUIRE(asked.agent.send("go"));
   asked.poll();
-  REQUIRE(asked.agent.conversation().value().at(1).tool_calls.at(0).id == "c1");  // the same id
+  REQUIRE(asked.agent.conversation().value().at(1).tool_calls()[0].id == "c1");  // the same id
   CHECK(asked.runs == 1);
   commit();
   CHECK(asked.runs == 2);

@@ -8,6 +8,7 @@
 #include "persist/parsed_record.hpp"
 #include "persist/tree_record.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 
 #include <agentcore/chat.hpp>
 
@@ -99,18 +100,18 @@ TEST_CASE("a message of a history has one form, however it is written", "[persis
   ChatMessage odd = ChatMessage::assistant("yes");
   odd.tool_call_id = "call \"1\"";
   ChatMessage calling = ChatMessage::assistant("");
-  calling.tool_calls = {{.id = "1", .name = "look"}};
+  calling.append(std::vector<ToolCall>{{.id = "1", .name = "look"}});
   ChatMessage with_image = ChatMessage::user("see");
-  with_image.parts = {{.url = "https://example.org/a.png"}};
-  with_image.parts.push_back({.data = "aGk=", .media_type = "image/png", .detail = "low"});
+  with_image.append(std::vector<ContentPart>{{.url = "https://example.org/a.png"}});
+  with_image.items.emplace_back(ContentPart{.data = "aGk=", .media_type = "image/png", .detail = "low"});
   ChatMessage only_image = with_image;
-  only_image.content.clear();
+  only_image.content().clear();
   ChatMessage thinking = ChatMessage::assistant("hm");
-  thinking.reasoning = {{"openai_chat", R"({"a":1})"}, {"responses", "x", "https://example.org"}};
-  calling.tool_calls.push_back({.id = "2", .name = "page__open", .arguments = "{\"a\":1}"});
-  calling.tool_calls.back().window_id = "page";
-  calling.tool_calls.push_back({.id = "3", .name = "page__open"});
-  calling.tool_calls.back().action_id = "open";
+  test::put_reasoning(thinking, {{"openai_chat", R"({"a":1})"}, {"responses", "x", "https://example.org"}});
+  calling.items.emplace_back(ToolCall{.id = "2", .name = "page__open", .arguments = "{\"a\":1}"});
+  calling.tool_calls().back().window_id = "page";
+  calling.items.emplace_back(ToolCall{.id = "3", .name = "page__open"});
+  calling.tool_calls().back().action_id = "open";
   for (const ChatMessage& message :
        {only_image, thinking, ChatMessage::system("s"), ChatMessage::user(""), ChatMessage::assistant("a"),
         ChatMessage::tool_result("", "none"), ChatMessage::tool_result("call", "r"), marked, odd, calling,

@@ -71,7 +71,7 @@ TEST_CASE("a restart finds the spec of an agent", "[persist][restore]") {
   REQUIRE(planner.send("go"));
   life.runtime.run_until_idle();
   CHECK(request.model == "m-1");
-  CHECK(request.messages.front().content == spec.system_prompt);
+  CHECK(request.messages.front().content() == spec.system_prompt);
   CHECK(request.temperature == 0.25);
   CHECK(request.max_tokens == 77U);
   CHECK(request.stop_sequences == std::vector<std::string>{"END"});
@@ -522,7 +522,7 @@ TEST_CASE("a tool call without a stored result is unknown after a restart", "[pe
   CHECK(life.report->interrupted_turns == 1);
   const std::vector<ChatMessage> history = life.find("a").conversation().value();
   REQUIRE(history.size() == 3);
-  CHECK(history[2].content.find("effect is unknown") != std::string::npos);
+  CHECK(history[2].content().find("effect is unknown") != std::string::npos);
   CHECK(is_valid_history(history));
   life.runtime.run_until_idle();
   CHECK(open.empty());  // nothing runs again

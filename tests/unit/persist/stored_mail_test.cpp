@@ -198,7 +198,7 @@ TEST_CASE("a simulated answer that waits over a restart is an answer of the mode
   CHECK(life.llm.calls() == 1);
   const std::vector<ChatMessage> messages = agent.conversation().value();
   REQUIRE_FALSE(messages.empty());
-  CHECK(messages.back().content == "and you?");
+  CHECK(messages.back().content() == "and you?");
   for (const ChatMessage& message : messages)
-    if (message.content == "I say this.") CHECK(message.role == Role::assistant);
+    if (message.content() == "I say this.") CHECK(message.role == Role::assistant);
 }

@@ -242,7 +242,7 @@ TEST_CASE("a safe call that had begun is never said not to have, whatever ends i
   Ends ends(life);
   life.llm.enqueue(answer("done"));
   const Agent agent = life.find("a");
-  const auto told = [&] { return agent.conversation().value().at(2).content; };
+  const auto told = [&] { return agent.conversation().value().at(2).content(); };
   CHECK(told().find("its effect is unknown") != std::string::npos);
   if (how == "interrupt" || how == "another restart") CHECK(agent.interrupt().took_effect());
   if (how == "stop") CHECK(agent.stop().took_effect());

@@ -172,7 +172,7 @@ TEST_CASE("agents that call each other as tools end at the limit of the depth", 
   t.llm->call_tools(two.id(), {call_of("deeper", "3")});
   t.settle();
   CHECK(two.children().value().empty());
-  CHECK(two.conversation().value().back().content.starts_with(
+  CHECK(two.conversation().value().back().content().starts_with(
       "error: the agent could not be created: the tree"));
   t.answer(two, "too deep");
   t.answer(one, "still");
@@ -418,8 +418,8 @@ TEST_CASE("a named child that was deleted is not created again after a restart",
     REQUIRE(planner.send("go"));
     poll(life);
     const std::vector<ChatMessage> messages = planner.conversation().value();
-    REQUIRE(messages.back().content == "so");
-    return messages[messages.size() - 2].content;
+    REQUIRE(messages.back().content() == "so");
+    return messages[messages.size() - 2].content();
   };
   {
     Life life(store, options);

@@ -44,7 +44,7 @@ struct Launching : ToolTurn {
   std::string act(std::string name, std::string arguments = {}) {
     ask((*this)["a"].exists() ? (*this)["a"] : agent());
     call({{.name = std::move(name), .arguments = std::move(arguments)}});
-    const std::string told = (*this)["a"].conversation().value().back().content;
+    const std::string told = (*this)["a"].conversation().value().back().content();
     answer("done");
     return told;
   }
@@ -96,9 +96,9 @@ TEST_CASE("both protocols report the same errors to the model", "[tools][turn][Y
     }
     const auto messages = t["a"].conversation().value();
     REQUIRE(messages.size() == 5);
-    CHECK(messages[2].content == "error: Window 'gone' does not exist");
-    CHECK(messages[3].content == "error: Window 'doc' cannot be closed");
-    CHECK(messages[4].content == "error: Action 'save' does not exist on window 'doc'");
+    CHECK(messages[2].content() == "error: Window 'gone' does not exist");
+    CHECK(messages[3].content() == "error: Window 'doc' cannot be closed");
+    CHECK(messages[4].content() == "error: Action 'save' does not exist on window 'doc'");
   }
 }
 
@@ -245,7 +245,7 @@ TEST_CASE("no text that a program writes opens or closes a window", "[tools][sub
   const std::size_t asked = t.llm->calls();
   t.call({{.name = "run"}});
   REQUIRE(t.drive([&] { return t.llm->calls() > asked; }));
-  REQUIRE(t["a"].conversation().value().back().content == text + "\n{\"exit_code\":0}");
+  REQUIRE(t["a"].conversation().value().back().content() == text + "\n{\"exit_code\":0}");
   CHECK(t.launched.empty());
   CHECK(t.tools->windows() == std::vector<std::string>{"launcher", "doc"});
 }
@@ -306,7 +306,7 @@ TEST_CASE("a failed launch makes the action fail", "[tools][K12]") {
   none.tools->open(doc(launching("notes")));
   none.ask(none.agent());
   none.call({{.name = "doc__go"}});
-  CHECK(none["a"].conversation().value().back().content.find(
+  CHECK(none["a"].conversation().value().back().content().find(
             "error: launch failed: this host opens no applications") == 0);
 }
 
@@ -392,7 +392,7 @@ TEST_CASE("a tool that is removed while it runs is kept by its call", "[tools][Y
   CHECK(t.tools->close("doc"));
   for (auto& call : t.held.calls) call.done(ToolResult::done("still there"));
   t.settle();
-  CHECK(t["a"].conversation().value().back().content == "still there");
+  CHECK(t["a"].conversation().value().back().content() == "still there");
   CHECK(t.llm->call(1).request.tools.size() == 3);  // add, throws, launcher__open
   CHECK(t.tools->names() == std::vector<std::string>{"add", "throws"});
 }
@@ -428,7 +428,7 @@ TEST_CASE("a window of any id is called by its native name", "[tools][Y9]") {
   t.tools->open(std::move(window));
   t.ask(t.agent());
   t.call({{.name = detail::tools::native_name("My \xc3\xa4 window", "go")}});
-  CHECK(t["a"].conversation().value().back().content == "gone");
+  CHECK(t["a"].conversation().value().back().content() == "gone");
 }
 
 TEST_CASE("the windows stand behind a system message that stays the same", "[tools][turn][Y8]") {
@@ -467,10 +467,10 @@ TEST_CASE("the system message has the windows in their state at each call, if th
     CHECK(t.llm->call(0).request.tail.empty());
     const ChatMessage first = t.llm->call(0).request.messages.at(0);
     CHECK(first.role == Role::system);
-    CHECK(first.content.find("Be brief.\n\n") == 0);
-    CHECK(first.content.find("## Window launcher\n") <
-          first.content.find("## Window doc\nA letter.\nDear Sir\n"));
-    CHECK(first.content.find("## Window doc") != std::string::npos);
+    CHECK(first.content().find("Be brief.\n\n") == 0);
+    CHECK(first.content().find("## Window launcher\n") <
+          first.content().find("## Window doc\nA letter.\nDear Sir\n"));
+    CHECK(first.content().find("## Window doc") != std::string::npos);
     const auto& tools = t.llm->call(0).request.tools;
     CHECK(tools.size() == (protocol == ToolProtocol::native ? 6 : 0));
     if (protocol == ToolProtocol::native) {
@@ -478,16 +478,16 @@ TEST_CASE("the system message has the windows in their state at each call, if th
       CHECK(tools.at(4).description == "On window doc.");
       CHECK(tools.at(5).name == "doc__close");
     } else {
-      CHECK(first.content.find("Actions with window_id \"doc\":\n- go (no params)\n- close") !=
+      CHECK(first.content().find("Actions with window_id \"doc\":\n- go (no params)\n- close") !=
             std::string::npos);
     }
     t.tools->set_content("doc", "Dear Madam");
     t.answer("read");
     t.ask(t["a"], "again");
     const ChatMessage second = t.llm->call(1).request.messages.at(0);
-    CHECK(second.content.find("Dear Madam") != std::string::npos);
-    CHECK(second.content.find("Dear Sir") == std::string::npos);
-    CHECK(t["a"].conversation().value().at(0).content == "Be brief.");
+    CHECK(second.content().find("Dear Madam") != std::string::npos);
+    CHECK(second.content().find("Dear Sir") == std::string::npos);
+    CHECK(t["a"].conversation().value().at(0).content() == "Be brief.");
   }
 }
 

@@ -70,11 +70,11 @@ TEST_CASE("a result that is cut to the tree's limit says how much of the output 
   t.ask(t.agent());
   t.call({{.name = "good"}});
   REQUIRE(t.drive([&] { return t.llm->calls() == 2; }));
-  CHECK(t["a"].conversation().value().back().content ==
+  CHECK(t["a"].conversation().value().back().content() ==
         std::string(744, 'x') + "\n[99256 bytes more were dropped]\n{\"exit_code\":0}");
   t.call({{.name = "bad"}});
   REQUIRE(t.drive([&] { return t.llm->calls() == 3; }));
-  CHECK(t["a"].conversation().value().back().content ==
+  CHECK(t["a"].conversation().value().back().content() ==
         "error: the program exited with code 1\nstandard output:\n" + std::string(372, 'x') +
             "\n[99628 bytes more were dropped]\nstandard error:\n" + std::string(372, '0') +
             "\n[128 bytes more were dropped]\n{\"exit_code\":1}");

@@ -234,8 +234,8 @@ TEST_CASE("the marks of what was sent before count the messages as the text prot
           "[tools][context]") {
   using namespace agentcore;
   ChatMessage asks = ChatMessage::assistant("I look.");
-  asks.tool_calls = {{"c1", "look", "{}"}, {"c2", "look", "{}"}};
-  ChatMessage first{Role::tool, "one"}, second{Role::tool, "two"};
+  asks.append(std::vector<ToolCall>{{"c1", "look", "{}"}, {"c2", "look", "{}"}});
+  ChatMessage first = ChatMessage::tool_result({}, "one"), second = ChatMessage::tool_result({}, "two");
   first.tool_call_id = "c1";
   second.tool_call_id = "c2";
   const bool has_system = GENERATE(true, false);
@@ -250,7 +250,7 @@ TEST_CASE("the marks of what was sent before count the messages as the text prot
   protocol_of(ToolProtocol::text)
       .write(registry_of(nullptr), shows_nothing, VolatilePlace::last_message, request);
   REQUIRE(request.messages.size() == 6);  // the instructions are in a system message
-  CHECK(request.messages[3].content.starts_with("Results of your calls:"));
+  CHECK(request.messages[3].content().starts_with("Results of your calls:"));
   // Up to the question, and up to the results, which are one message.
   CHECK(request.sent_before == std::vector<std::size_t>{2, 4});
 }

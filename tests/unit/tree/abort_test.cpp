@@ -56,7 +56,7 @@ TEST_CASE("an abort keeps the queue or drops its messages", "[tree][X3]") {
     CHECK(agent.abort({.clear_queue = clear}).took_effect());
     CHECK(agent.send("four").accepted());
     t.settle();
-    CHECK(t.llm->find("a")->request.messages.back().content == (clear ? "four" : "two"));
+    CHECK(t.llm->find("a")->request.messages.back().content() == (clear ? "four" : "two"));
     CHECK(agent.queue_length().value() == (clear ? 0U : 2U));
   }
 }

@@ -25,7 +25,7 @@ AgentSpec spec_with_history() {
 std::string page(const Agent& agent, std::size_t count, std::optional<std::size_t> end = {}) {
   const ConversationPage page = conversation_page(agent, count, end).value();
   std::string all = std::to_string(page.first) + " of " + std::to_string(page.total) + ":";
-  for (const ChatMessage& message : page.messages) all += " " + message.content;
+  for (const ChatMessage& message : page.messages) all += " " + message.content();
   return all;
 }
 

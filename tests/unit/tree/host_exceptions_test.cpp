@@ -85,7 +85,7 @@ struct CallsTool {
     REQUIRE(agent.send("go"));
     t.settle();
   }
-  std::string result() const { return agent.conversation().value().at(2).content; }
+  std::string result() const { return agent.conversation().value().at(2).content(); }
 
   TreeFixture t;
   bool asked = false;

@@ -212,7 +212,7 @@ TEST_CASE("what an interrupt does with the mailbox", "[tree][interrupt][X3]") {
   SECTION("deliver") {
     CHECK(agent.interrupt().accepted());
     t.settle();
-    CHECK(t.llm->find("a")->request.messages.back().content == "two");
+    CHECK(t.llm->find("a")->request.messages.back().content() == "two");
     CHECK(texts(agent) == std::vector<std::string>{"three"});
   }
   SECTION("drop") {
@@ -221,7 +221,7 @@ TEST_CASE("what an interrupt does with the mailbox", "[tree][interrupt][X3]") {
     t.settle();
     CHECK(t.seen.with("dropped") ==
           std::vector<std::string>{"dropped a two interrupted", "dropped a three interrupted"});
-    CHECK(t.llm->find("a")->request.messages.back().content == "four");
+    CHECK(t.llm->find("a")->request.messages.back().content() == "four");
   }
   SECTION("hold") {
     CHECK(agent.interrupt({.queue = hold}).accepted());
@@ -239,12 +239,12 @@ TEST_CASE("what an interrupt does with the mailbox", "[tree][interrupt][X3]") {
     CHECK(agent.release_queue().reason == Errc::not_held);
     t.settle();
     CHECK(t.seen.count("released a") == 1);
-    CHECK(t.llm->find("a")->request.messages.back().content == "two");
+    CHECK(t.llm->find("a")->request.messages.back().content() == "two");
     t.llm->answer("a", "2");
     t.settle();
     t.llm->answer("a", "3");
     t.settle();
-    CHECK(t.llm->find("a")->request.messages.back().content == "four");
+    CHECK(t.llm->find("a")->request.messages.back().content() == "four");
   }
   CHECK(t.llm->histories_were_valid());
 }
@@ -297,7 +297,7 @@ TEST_CASE("an interrupt by the id of a message never ends another turn", "[tree]
     t.settle();
     CHECK(t.seen.count("ended a 1 interrupted") == 1);
     CHECK(agent.interrupt({.message = one}).reason == Errc::turn_over);
-    CHECK(t.llm->find("a")->request.messages.back().content == "two");
+    CHECK(t.llm->find("a")->request.messages.back().content() == "two");
   }
   SECTION("its turn has ended") {
     t.llm->answer("a", "1");
@@ -317,7 +317,7 @@ TEST_CASE("an interrupt by the id of a message never ends another turn", "[tree]
     CHECK(texts(agent) == std::vector<std::string>{"three"});
     t.llm->answer("a", "1");
     t.settle();
-    CHECK(t.llm->find("a")->request.messages.back().content == "three");
+    CHECK(t.llm->find("a")->request.messages.back().content() == "three");
   }
   SECTION("it is taken before the loop has read the verb") {
     // The observer runs when turn 1 ends, and turn 2 begins in the same poll.
@@ -327,7 +327,7 @@ TEST_CASE("an interrupt by the id of a message never ends another turn", "[tree]
     t.llm->answer("a", "1");
     t.settle();
     CHECK(t.seen.count("dropped a two interrupted") == 1);
-    CHECK(t.llm->find("a")->request.messages.back().content == "three");
+    CHECK(t.llm->find("a")->request.messages.back().content() == "three");
   }
   SECTION("it was sent to another agent") {
     CHECK(other.interrupt({.message = one}).reason == Errc::message_not_found);

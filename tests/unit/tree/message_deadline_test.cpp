@@ -48,7 +48,7 @@ TEST_CASE("a message that waits is dropped at its deadline", "[tree][messages][d
   CHECK_FALSE(t.runtime->next_deadline());
   t.llm->answer("a", "done");
   t.settle();
-  CHECK(t.llm->find("a")->request.messages.back().content == "two");
+  CHECK(t.llm->find("a")->request.messages.back().content() == "two");
   CHECK_FALSE(t.llm->find("a")->request.deadline);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("an edited message keeps its deadline and its callbacks", "[tree][mess
   CHECK(t.seen.count("dropped a TWO deadline_exceeded") == 1);
   t.llm->answer("a", "done");
   t.settle();
-  CHECK(t.llm->find("a")->request.messages.back().content == "THREE");
+  CHECK(t.llm->find("a")->request.messages.back().content() == "THREE");
   CHECK(t.llm->find("a")->request.deadline == deadline + 10s);
   t.advance(9s);
   REQUIRE(t.ends.size() == 3);

@@ -343,7 +343,7 @@ TEST_CASE("waiting messages are listed and edited and removed", "[tree][messages
   t.llm->answer("a", "-");
   t.settle();
   CHECK(agent.edit_queued(two, {.text = "late"}).reason == Errc::message_not_found);
-  CHECK(t.llm->call(1).request.messages.back().content == "TWO");
+  CHECK(t.llm->call(1).request.messages.back().content() == "TWO");
   t.llm->answer("a", "second");
   t.settle();
   CHECK(heard.lines == std::vector<std::string>{"end 2 completed second"});
@@ -405,7 +405,7 @@ TEST_CASE("clear_queue of an abort drops what was sent before it, urgent or not"
   CHECK(t.seen.with("dropped") ==
         std::vector<std::string>{"dropped a u1 queue_cleared", "dropped a n1 queue_cleared"});
   CHECK(texts(agent) == std::vector<std::string>{"n2"});
-  CHECK(t.llm->call(1).request.messages.back().content == "u2");
+  CHECK(t.llm->call(1).request.messages.back().content() == "u2");
 }
 
 TEST_CASE("a message that is to begin without memory stays in the mailbox", "[tree][messages][G12]") {

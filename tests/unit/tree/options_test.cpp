@@ -140,7 +140,7 @@ std::string question_with(Duration timeout) {
   t.llm->call_tools("a", {{.id = "c", .name = "ask", .arguments = "{}"}});
   t.settle();
   const auto history = agent.conversation().value();
-  const std::string result = history.back().content;
+  const std::string result = history.back().content();
   return result.find("Question::") == std::string::npos ? "" : result;
 }
 

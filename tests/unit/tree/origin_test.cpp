@@ -227,7 +227,7 @@ TEST_CASE("no history and no request has who stopped an agent or why", "[tree][o
   const auto request = [&] {
     std::string all;
     for (const ChatMessage& message : t.llm->call(t.llm->calls() - 1).request.messages)
-      all += message.content;
+      all += message.content();
     return all;
   };
   t.ask(agent, "first");

@@ -108,7 +108,7 @@ TEST_CASE("what runs goes on in a pause and its result is kept", "[tree][pause][
     CHECK(t.seen.count("progress") == 1);
     CHECK(t.llm->calls() == 1);
     CHECK(t.seen.count("at-rest a") == 1);
-    CHECK(agent.conversation().value().back().content == "x");
+    CHECK(agent.conversation().value().back().content() == "x");
     CHECK(agent.unpause().took_effect());
     t.settle();
     CHECK(t.llm->calls() == 2);

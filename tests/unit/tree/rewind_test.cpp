@@ -89,7 +89,7 @@ TEST_CASE("a rewind removes a turn and all that follows, and reports what is lef
   REQUIRE(changes.size() == 1);
   CHECK((changes[0].turn == 2 && changes[0].kept_messages == 3));
   CHECK(changes[0].change == ConversationChange::rewound);
-  CHECK(agent.send(removed.value().front().content + "?"));
+  CHECK(agent.send(removed.value().front().content() + "?"));
   t.settle();
   CHECK(written(t.llm->call(3).request.messages) == "system:Be brief., user:one, assistant:1, user:two?");
   CHECK(rewind(agent, 2).error().code == Errc::turn_not_found);
@@ -223,7 +223,7 @@ TEST_CASE("regenerate asks the last question again, before all messages that wai
   CHECK(history(agent) == "user:one, assistant:1");
   t.settle();
   CHECK(written(t.llm->call(calls).request.messages) == "user:one, assistant:1, user:two");
-  CHECK(t.llm->call(calls).request.messages.back().parts == parts);
+  CHECK(t.llm->call(calls).request.messages.back().parts() == parts);
   CHECK(t.seen.count("rewound a 2") == 1);
   CHECK(numbers(agent) == "1@0 3@2+");
 }
@@ -291,10 +291,10 @@ TEST_CASE("a truncated answer has no reasoning", "[tree][truncate][G8]") {
   outcome.reasoning = {{.dialect = "test", .data = "signed for the whole text"}};
   FakeClient::finish(*t.llm->find("a"), std::move(outcome));
   t.settle();
-  REQUIRE(agent.conversation().value().back().reasoning.size() == 1);
+  REQUIRE(agent.conversation().value().back().reasoning().size() == 1);
   CHECK(truncate_answer(agent, id, 5));
-  CHECK(agent.conversation().value().back().content == "hello");
-  CHECK(agent.conversation().value().back().reasoning.empty());
+  CHECK(agent.conversation().value().back().content() == "hello");
+  CHECK(agent.conversation().value().back().reasoning().empty());
 }
 
 TEST_CASE("an answer of which nothing was heard is removed", "[tree][truncate][G8]") {

@@ -1,6 +1,7 @@
 // Steer: a message into the running turn, and what becomes of it.
 #include "llm/history_problem.hpp"
 #include "support/drive/tool_turn.hpp"
+#include "support/messages.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -297,7 +298,7 @@ TEST_CASE("a message steered during a repair follows the correction", "[tree][st
   REQUIRE(t.llm->calls() == 3);
   const std::vector<ChatMessage>& sent = t.llm->call(2).request.messages;
   REQUIRE(sent.size() >= 4);
-  CHECK(sent[sent.size() - 4].content == "question");
+  CHECK(sent[sent.size() - 4].content() == "question");
   CHECK(sent[sent.size() - 3].role == Role::assistant);
   CHECK(sent[sent.size() - 2].role == Role::user);
   CHECK(written({sent.back()}) == "user+:in short");
@@ -464,8 +465,7 @@ TEST_CASE("the usage of a call that a steer ended is counted", "[tree][steer][us
 }
 
 TEST_CASE("a steered message is no boundary of a turn", "[context][steer]") {
-  const std::vector<ChatMessage> history{ChatMessage::user("q"),
-                                         {.role = Role::user, .content = "s", .steered = true},
+  const std::vector<ChatMessage> history{ChatMessage::user("q"), test::steered(ChatMessage::user("s")),
                                          ChatMessage::assistant("a")};
   CHECK(is_valid_history(history));
   const auto invalid = [](std::vector<ChatMessage> messages, std::string_view why) {
@@ -474,13 +474,13 @@ TEST_CASE("a steered message is no boundary of a turn", "[context][steer]") {
     CHECK(problem.find(why) != std::string::npos);
     CHECK(is_valid_history(repair_history(std::move(messages)).messages));
   };
-  const ChatMessage steered{.role = Role::user, .content = "s", .steered = true};
+  const ChatMessage steered = test::steered(ChatMessage::user("s"));
   ChatMessage answer = ChatMessage::assistant("a");
   answer.steered = true;
   ChatMessage marked = steered;
   marked.interruption = Interruption::stopped;
   ChatMessage call = ChatMessage::assistant("");
-  call.tool_calls = {{"c1", "f", "{}"}};
+  call.append(std::vector<ToolCall>{{"c1", "f", "{}"}});
   invalid({steered}, "is marked as steered, but no turn is open before it");
   invalid({ChatMessage::user("q"), ChatMessage::assistant("a"), steered}, "no turn is open before it");
   invalid({ChatMessage::user("q"), answer}, "is marked as steered, which only a user message may be");
@@ -502,7 +502,7 @@ TEST_CASE("a steered message is never handled as an answer of the model", "[tree
   t.settle();
   CHECK(t.held.calls.empty());
   REQUIRE(t.llm->calls() == (in_turn ? 2 : 1));
-  CHECK(t.llm->call(in_turn ? 1 : 0).request.messages.back().content == text);
+  CHECK(t.llm->call(in_turn ? 1 : 0).request.messages.back().content() == text);
 }
 
 TEST_CASE("the id of a steered message that came back is never given again", "[tree][steer][G7]") {

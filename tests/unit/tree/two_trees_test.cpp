@@ -14,7 +14,7 @@ struct TwoTrees {
   Runtime runtime{{.clock = &clock, .seed = 1}};
   testing::ScriptedClient client{runtime, [](const ChatRequest& request) {
                                    testing::ScriptedReply reply;
-                                   reply.silent = request.messages.back().content == "wait";
+                                   reply.silent = request.messages.back().content() == "wait";
                                    if (!reply.silent) reply.deltas = {"answer"};
                                    return reply;
                                  }};

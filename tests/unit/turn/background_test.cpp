@@ -60,7 +60,7 @@ TEST_CASE("a turn gets the id of a task as its result and goes on",
   CHECK(step.task_id.size() == 37);
   CHECK(step.task_id.find("task_") == 0);
   CHECK(step.task_id.find_first_not_of("0123456789abcdef", 5) == std::string::npos);
-  const std::string told = t["a"].conversation().value().at(2).content;
+  const std::string told = t["a"].conversation().value().at(2).content();
   CHECK(told == "async task started: " + step.task_id + "\n" +
                     json{{"task_id", step.task_id}, {"status", "started"}}.dump());
   REQUIRE(t.changes.size() == 1);
@@ -78,7 +78,7 @@ TEST_CASE("a turn gets the id of a task as its result and goes on",
   CHECK(t.changes[1].state == TaskState::completed);
   CHECK(t.changes[1].result.message == "found it");
   CHECK(t.tree->tasks().empty());
-  CHECK(t["a"].conversation().value().at(2).content == told);
+  CHECK(t["a"].conversation().value().at(2).content() == told);
   CHECK(t.llm->calls() == 2);  // the agent is not woken by it
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("an agent has at most the allowed number of background tasks", "[turn]
   t.ask(t.agent({.background_tasks = 1}));
   t.call({{.id = "x", .name = "bg"}, {.id = "y", .name = "bg"}});
   CHECK(t.held.calls.size() == 1);
-  CHECK(t["a"].conversation().value().back().content ==
+  CHECK(t["a"].conversation().value().back().content() ==
         "error: too many background tasks: 1 are running; wait until one has ended");
   t.held.calls[0].done(ToolResult::done("ended"));
   t.settle();
@@ -347,7 +347,7 @@ TEST_CASE("a background task that its observer cancels or stops does not start",
     CHECK(joined(t.seen.with("task a")) == "task a bg started task a bg cancelled");
     CHECK(t.state("a") == (stop ? AgentState::stopped : AgentState::waiting_llm));
     CHECK(t.running() == 0);
-    CHECK(t["a"].conversation().value().back().content ==
+    CHECK(t["a"].conversation().value().back().content() ==
           (stop ? "not started: its turn ended before it began"
                 : "error: not started: the task was cancelled before it began"));
     if (!stop) t.answer("then not");

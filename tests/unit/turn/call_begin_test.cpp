@@ -76,7 +76,7 @@ TEST_CASE("a call whose executor has not taken it is not started, whatever ends 
   if (end == "stop") CHECK(t.logged("Tool execution was cancelled agent=a tool=slow outcome=not_started"));
   if (end != "delete") {
     const auto history = agent.conversation().value();
-    CHECK(history.at(2).content == never_began);
+    CHECK(history.at(2).content() == never_began);
     CHECK(refusal(history).empty());
   }
   CHECK(t.tree->tasks().empty());  // nothing is waited for
@@ -115,7 +115,7 @@ TEST_CASE("a call whose function has begun is interrupted", "[turn][tools][begin
   t.settle();
   CHECK(t.runs == 1);
   CHECK(t.result->calls.at(0).outcome == ToolOutcome::interrupted);
-  CHECK(agent.conversation().value().at(2).content.starts_with("interrupted: it had begun"));
+  CHECK(agent.conversation().value().at(2).content().starts_with("interrupted: it had begun"));
   CHECK(t.seen.count("discarded a 1 tool result") == 1);
 }
 

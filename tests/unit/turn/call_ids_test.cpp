@@ -69,8 +69,9 @@ TEST_CASE("an id that a long conversation has is replaced, and is free again whe
   conversation.restore(std::move(history));
   const auto calls_again = [&](std::uint32_t turn) {
     conversation.ask("and now?", {}, turn, {});
-    const std::size_t place = conversation.act({}, {{.id = "call", .name = "tool"}}, turn);
-    conversation.answer("done");
+    const std::size_t place =
+        conversation.act(ChatMessage::assistant("", {{.id = "call", .name = "tool"}}).items, turn);
+    conversation.answer({TextItem{"done"}});
     return conversation.messages()[place].tool_call_id;
   };
   CHECK(calls_again(101) == "call");
@@ -94,17 +95,18 @@ TEST_CASE("the calls of a turn that follows one that was taken back are found",
     Conversation conversation;
     conversation.restore(history);
     conversation.ask("first", {}, 101, {});
-    for (int i = 0; i < rounds; ++i) conversation.act({}, {{.id = "old", .name = "tool"}}, 101);
-    conversation.answer("done");
+    for (int i = 0; i < rounds; ++i)
+      conversation.act(ChatMessage::assistant("", {{.id = "old", .name = "tool"}}).items, 101);
+    conversation.answer({TextItem{"done"}});
     std::vector<ChatMessage> removed;
     std::string tasks;
     conversation.take_back(conversation.turns().back(), removed, tasks);
     conversation.ask("second", {}, 101, {});
-    CHECK(
-        conversation.messages().at(conversation.act({}, {{.id = "new", .name = "tool"}}, 101)).tool_call_id ==
-        "new");
-    CHECK(
-        conversation.messages().at(conversation.act({}, {{.id = "new", .name = "tool"}}, 101)).tool_call_id ==
-        "call_101_1");
+    CHECK(conversation.messages()
+              .at(conversation.act(ChatMessage::assistant("", {{.id = "new", .name = "tool"}}).items, 101))
+              .tool_call_id == "new");
+    CHECK(conversation.messages()
+              .at(conversation.act(ChatMessage::assistant("", {{.id = "new", .name = "tool"}}).items, 101))
+              .tool_call_id == "call_101_1");
   }
 }

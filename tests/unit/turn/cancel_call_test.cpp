@@ -49,7 +49,7 @@ TEST_CASE("a cancelled tool call ends and its turn continues", "[turn][cancel_ca
   CHECK(t.seen.with("tool-end a x") == std::vector<std::string>{"tool-end a x interrupted failed"});
   CHECK(t.seen.count("refused a y") == 1);  // its arguments; the next call had its turn
   CHECK(t.llm->calls() == 2);
-  CHECK(t["a"].conversation().value().at(2).content ==
+  CHECK(t["a"].conversation().value().at(2).content() ==
         "error: a person cancelled the call; its effect is unknown; the reason: the wrong folder");
   CHECK(t.logs("info a tool call was cancelled agent=a tool=held call=x reason=the wrong folder") == 1);
   CHECK(t.logs("the wrong folder") == 1);
@@ -376,7 +376,7 @@ TEST_CASE("a reason that is no UTF-8 is refused and a long one is cut for the mo
   CHECK(t.tree->cancel_task("task", {.reason = "\xff"}).reason == Errc::invalid_utf8);
   CHECK(agent.cancel_call("x", {.reason = std::string(1000, 'r')}).took_effect());
   t.settle();
-  const std::string told = agent.conversation().value().at(2).content;
+  const std::string told = agent.conversation().value().at(2).content();
   CHECK(told.starts_with("error: a person cancelled the call; its effect is unknown; the reason: rrr"));
   CHECK(told.ends_with("bytes more were dropped]"));
   CHECK(told.size() < 150);

@@ -52,8 +52,8 @@ struct Compacting : ToolTurn {
     answer("re " + name + long_text);
   }
   const ChatRequest& request() const { return llm->call(llm->calls() - 1).request; }
-  bool summarises() const { return request().messages.front().content == "Sum up."; }
-  const std::string& to_summarise() const { return request().messages.at(1).content; }
+  bool summarises() const { return request().messages.front().content() == "Sum up."; }
+  std::string to_summarise() const { return request().messages.at(1).content(); }
   void end_summary(ChatOutcome outcome, std::string_view text = "It was long.") {
     llm->delta("a", text);
     FakeClient::finish(*llm->find("a"), std::move(outcome));
@@ -63,7 +63,7 @@ struct Compacting : ToolTurn {
   std::string sent(const Agent& agent) {
     std::string all;
     for (const ChatMessage& message : agent.context().value()) {
-      std::string text = message.content;
+      std::string text = message.content();
       if (const auto at = text.find(long_text); at != std::string::npos) text.erase(at, long_text.size());
       if (text.starts_with(heading)) text.replace(0, heading.size(), "sum:");
       all += (all.empty() ? "" : ", ") + text;
@@ -634,7 +634,7 @@ TEST_CASE("more than a request may have is summarised in several, the oldest mes
   t.ask(agent, "four");
   std::vector<std::string> requests;
   while (t.summarises()) {
-    CHECK(t.request().messages[0].content.size() + t.to_summarise().size() < 1000);
+    CHECK(t.request().messages[0].content().size() + t.to_summarise().size() < 1000);
     requests.push_back(t.to_summarise());
     REQUIRE(requests.size() < 20);
     t.end_summary(whole());
@@ -913,10 +913,10 @@ TEST_CASE("a refused answer stays before what was steered, also when a summary m
   const std::vector<ChatMessage>& messages = t.request().messages;
   REQUIRE(messages.size() == 5);
   CHECK(messages[0].summary);
-  CHECK(messages[1].content == "three");
-  CHECK(messages[2].content == refused);
+  CHECK(messages[1].content() == "three");
+  CHECK(messages[2].content() == refused);
   CHECK(messages[3].role == Role::user);
-  CHECK(messages[4].content == "and quickly");
+  CHECK(messages[4].content() == "and quickly");
   CHECK(t.request().stable_messages == 2U);
   t.answer("{}");
   CHECK(t.result->outcome == TurnOutcome::completed);

@@ -29,7 +29,9 @@ struct Trimming : TreeFixture {
   const std::vector<ChatMessage>& sent() const { return llm->call(llm->calls() - 1).request.messages; }
   std::size_t sent_with(std::string_view text) const {
     const bool in_tail = llm->call(llm->calls() - 1).request.tail.find(text) != std::string::npos;
-    const auto has_text = [&](const ChatMessage& one) { return one.content.find(text) != std::string::npos; };
+    const auto has_text = [&](const ChatMessage& one) {
+      return one.content().find(text) != std::string::npos;
+    };
     return static_cast<std::size_t>(std::count_if(sent().begin(), sent().end(), has_text)) +
            (in_tail ? 1 : 0);
   }
@@ -48,7 +50,7 @@ TEST_CASE("old turns are trimmed from the request but stay in the conversation",
   for (const char* name : {"one", "two", "three", "four"}) t.say(agent, name + long_text);
   CHECK(t.sent_with("one") == 0);
   CHECK(t.sent_with("four") == 1);
-  CHECK(t.sent().at(0).content == "Be brief.");
+  CHECK(t.sent().at(0).content() == "Be brief.");
   CHECK(t.sent_with("Be brief.") == 1);
   CHECK(agent.conversation().value().size() == 9);
   CHECK(is_valid_history(t.sent()));
@@ -87,7 +89,7 @@ TEST_CASE("the context is trimmed before every call of a turn", "[turn][context]
     t.settle();
     CAPTURE(written(t.sent()));
     std::size_t size = 0;
-    for (const ChatMessage& message : t.sent()) size += message.content.size();
+    for (const ChatMessage& message : t.sent()) size += message.content().size();
     CHECK(size <= 250);
     CHECK(is_valid_history(t.sent()));
     CHECK(t.sent_with("the question") == 1);
@@ -117,7 +119,7 @@ TEST_CASE("an event says what a request leaves out", "[turn][context][Y8]") {
   const std::vector<ChatMessage> all = agent.conversation().value();
   REQUIRE(trim.messages.size() >= 2);
   CHECK(trim.messages[0] == 1);  // behind the system prompt
-  CHECK(all.at(trim.messages[0]).content == "one");
+  CHECK(all.at(trim.messages[0]).content() == "one");
   CHECK(all.size() - trim.messages.size() == agent.context().value().size());
   CHECK((trim.turn > 2 && trim.call == 1 && !trim.for_this_turn));
   CHECK(trim.windows == 1);
@@ -153,7 +155,7 @@ TEST_CASE("a result has at most a quarter of a request, and the conversation kee
       make_tool({.name = "long"}, [&](const json&, const ToolContext&) { return ToolResult::done(said); }));
   const auto result_of = [&](const std::vector<ChatMessage>& messages, const std::string& id) {
     const auto found = std::ranges::find(messages, id, &ChatMessage::tool_call_id);
-    return found == messages.end() ? std::string() : found->content;
+    return found == messages.end() ? std::string() : found->content();
   };
   const Agent agent = t.root("a", {.tools = tools, .context = context(800, 700)});
   std::vector<ContextTrimmed> trims;
@@ -206,7 +208,7 @@ TEST_CASE("a result is cut at whole characters, whatever counts them", "[turn][c
     t.ask(agent, "go");
     t.llm->call_tools("a", {{.id = "1", .name = "long"}});
     t.settle();
-    const std::string& cut = t.sent().back().content;
+    const std::string& cut = t.sent().back().content();
     CHECK(cut.size() < said.size());
     CHECK(history_from_json(history_to_json(t.sent())).value() == t.sent());
     CHECK(cut.find("\xef\xbf\xbd") == std::string::npos);
@@ -225,15 +227,15 @@ TEST_CASE("without a limit no result is cut", "[turn][context][tools]") {
   t.ask(agent, "go");
   t.llm->call_tools("a", {{.id = "1", .name = "long"}});
   t.settle();
-  CHECK(t.sent().back().content == said);
+  CHECK(t.sent().back().content() == said);
 }
 
 TEST_CASE("a pinned turn is never trimmed", "[turn][context][Y8]") {
   Trimming t;
-  ChatMessage remember{Role::user, "remember this"};
+  ChatMessage remember = ChatMessage::user("remember this");
   remember.pinned = true;
   const Agent agent =
-      t.root("a", {.context = context(150, 80), .history = {remember, {Role::assistant, "I do"}}});
+      t.root("a", {.context = context(150, 80), .history = {remember, ChatMessage::assistant("I do")}});
   for (int i = 0; i < 4; ++i) t.say(agent, long_text);
   CHECK(t.sent_with("remember this") == 1);
   CHECK(t.sent_with("I do") == 1);

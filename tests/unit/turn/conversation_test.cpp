@@ -53,7 +53,7 @@ struct Walk {
       case 0:
         return conversation.steer(text(), {});
       case 1:
-        result = conversation.act(text(), {{.id = {}, .name = "tool"}}, ++turn);
+        result = conversation.act(ChatMessage::assistant(text(), {{.id = {}, .name = "tool"}}).items, ++turn);
         return;
       case 2:
         if (result) conversation.set_result(*result, text(), {ToolOutcome::completed, below(2) == 0});
@@ -62,7 +62,7 @@ struct Walk {
         conversation.cut_off(text());
         return conversation.steer(text(), {});
       case 4:
-        return conversation.answer(text());
+        return conversation.answer({TextItem{text()}});
       default: {
         const std::array all{Interruption::aborted, Interruption::interrupted, Interruption::stopped};
         return conversation.interrupt(all[below(all.size())], below(2) == 0 ? text() : std::string());
@@ -128,7 +128,7 @@ TEST_CASE("a store that has stored a question is told of the mark that its turn 
     conversation.interrupt(Interruption::aborted);
   }
   SECTION("its answer was shortened to nothing") {
-    conversation.answer("words");
+    conversation.answer({TextItem{"words"}});
     stored.take(conversation);
     REQUIRE(conversation.shorten_answer(0));
   }
@@ -145,7 +145,7 @@ TEST_CASE("a change that is not stored yet moves with its message when older one
   conversation.make_room(8);
   for (std::uint32_t turn = 1; turn <= 3; ++turn) {
     conversation.ask("question", {}, turn, {});
-    conversation.answer("a long answer");
+    conversation.answer({TextItem{"a long answer"}});
   }
   stored.take(conversation);
   REQUIRE(conversation.shorten_answer(6));

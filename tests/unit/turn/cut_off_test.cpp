@@ -53,9 +53,9 @@ TEST_CASE("no call of an answer that a token limit cut off begins, and the model
   REQUIRE(sent.size() == 5);
   for (std::size_t i = 2; i < 5; ++i) {
     CHECK(sent[i].role == Role::tool);
-    CHECK(sent[i].content.rfind(not_started + "it was cut off at a token limit", 0) == 0);
+    CHECK(sent[i].content().rfind(not_started + "it was cut off at a token limit", 0) == 0);
   }
-  for (const ToolCall& call : sent[1].tool_calls) CHECK(nlohmann::json::accept(call.arguments));
+  for (const ToolCall& call : sent[1].tool_calls()) CHECK(nlohmann::json::accept(call.arguments));
   t.answer("done");
   REQUIRE(t.result);
   CHECK(t.result->success());

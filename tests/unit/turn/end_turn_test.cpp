@@ -64,9 +64,9 @@ TEST_CASE("the answer is without the words and the reasoning of the model", "[tu
   t.settle();
   const std::vector<ChatMessage> history = t["a"].conversation().value();
   CHECK(t.result->text == "done");
-  CHECK(history.at(1).reasoning.size() == 1);
-  CHECK(history.back().content == "done");
-  CHECK(history.back().reasoning.empty());
+  CHECK(history.at(1).reasoning().size() == 1);
+  CHECK(history.back().content() == "done");
+  CHECK(history.back().reasoning().empty());
 }
 
 TEST_CASE("the other calls of the answer end first and the first that ends the turn counts",

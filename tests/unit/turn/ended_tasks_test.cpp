@@ -42,7 +42,7 @@ struct EndedTasks : ToolTurn {
     if (said) line["result"] = *said;
     return line.dump() + "\n";
   }
-  std::string last_question() { return llm->call(llm->calls() - 1).request.messages.back().content; }
+  std::string last_question() { return llm->call(llm->calls() - 1).request.messages.back().content(); }
 };
 
 const std::string heading = "Background tasks that have ended:\n";
@@ -66,10 +66,10 @@ TEST_CASE("the next turn reports ended tasks to the model in order and once", "[
                                  "\nWell?");
   const std::vector<ChatMessage> history = agent.conversation().value();
   CHECK(is_valid_history(history));
-  CHECK(history.back().content == t.last_question());
+  CHECK(history.back().content() == t.last_question());
   const auto restored = history_from_json(history_to_json(history));
   REQUIRE(restored);
-  CHECK(restored->back().content == t.last_question());
+  CHECK(restored->back().content() == t.last_question());
   t.answer("good");
   t.ask(agent, "Anything else?");
   CHECK(t.last_question() == "Anything else?");
@@ -88,7 +88,7 @@ TEST_CASE("results of ended tasks have at most a quarter of a request", "[turn][
   CHECK(sent.starts_with(heading + R"({"result":"found x)"));
   CHECK(sent.ends_with("\n\nWell?"));
   CHECK(sent.find("bytes left out of the middle") != std::string::npos);
-  CHECK(agent.conversation().value().back().content.find(std::string(1500, 'x')) != std::string::npos);
+  CHECK(agent.conversation().value().back().content().find(std::string(1500, 'x')) != std::string::npos);
 }
 
 TEST_CASE("a task that ends within a turn is reported in the next one", "[turn][background][G8]") {
@@ -225,7 +225,7 @@ TEST_CASE("a rewind returns the question of the person, and the ends of tasks go
   SECTION("rewind") {
     const auto removed = rewind(agent, 2);
     REQUIRE(removed);
-    CHECK(removed->front().content == "second");
+    CHECK(removed->front().content() == "second");
     t.ask(agent, "edited");
     CHECK(t.last_question() ==
           heading + t.line(0, "completed", "one") + t.line(1, "completed", "two") + "\nedited");

@@ -77,7 +77,7 @@ TEST_CASE("a conversation can be exported as JSON and imported and continued", "
   CHECK(agent.conversation().value() == history);
   second.ask(agent, "and now?");
   History expected = history;
-  expected.push_back({Role::user, "and now?"});
+  expected.push_back(ChatMessage::user("and now?"));
   CHECK(second.llm->call(0).request.messages == expected);
   second.call({add_call("x1", 1, 1)});  // an id that the history has already
   second.answer("two");
@@ -104,7 +104,8 @@ TEST_CASE("a conversation exported in the middle of a turn is imported as a stop
 
 TEST_CASE("the system message of a history is the system prompt", "[turn][tree][G8]") {
   TreeFixture t;
-  const History history{{Role::system, "Be brief."}, {Role::user, "?"}, {Role::assistant, "!"}};
+  const History history{ChatMessage::system("Be brief."), ChatMessage::user("?"),
+                        ChatMessage::assistant("!")};
   CHECK(t.root("empty", {.history = history}).conversation().value() == history);
   CHECK(t.root("same", {.system_prompt = "Be brief.", .history = history}).conversation().value() == history);
   const std::string problem = refusal(t, {.system_prompt = "Be kind.", .history = history});
@@ -127,7 +128,7 @@ TEST_CASE("the system message of a history is the system prompt", "[turn][tree][
 TEST_CASE("a history that cannot be sent is refused with its first wrong message and what helps",
           "[turn][tree][G8]") {
   TreeFixture t;
-  const History broken{{Role::system, "Be brief."}, {Role::user, "?"}, {Role::user, "?"}};
+  const History broken{ChatMessage::system("Be brief."), ChatMessage::user("?"), ChatMessage::user("?")};
   CHECK(
       refusal(t, {.history = broken}) ==
       "AgentSpec::history: message 3 (user) comes before the answer to the question before it, which is not "
@@ -150,4 +151,46 @@ TEST_CASE("windows and instructions are sent but are not part of the conversatio
         second.agent({.system_prompt = "Be brief.", .history = first["a"].conversation().value()});
     CHECK(agent.conversation().value() == first["a"].conversation().value());
   }
+}
+
+TEST_CASE("an answer with calls is kept in the order in which the model wrote it",
+          "[turn][tools][items][G8]") {
+  using Kind = AnswerPart::Kind;
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent, "add twice");
+  FakeClient::Call* const call = t.llm->find("a");
+  REQUIRE(call);
+  t.llm->delta("a", "First.");
+  t.llm->delta("a", "\n\nSecond.");
+  ChatOutcome asks = ChatOutcome::completed(FinishReason::tool_calls);
+  asks.tool_calls = {add_call("x1", 2, 3), add_call("x2", 4, 5)};
+  asks.reasoning = {{"anthropic_messages", "{}"}, {"anthropic_messages", R"({"n":2})"}};
+  asks.order = {{.kind = Kind::reasoning},
+                {.kind = Kind::text, .offset = 0, .bytes = 6, .id = "m1", .phase = "commentary"},
+                {.kind = Kind::tool_call},
+                {.kind = Kind::reasoning},
+                {.kind = Kind::text, .offset = 8, .bytes = 7},
+                {.kind = Kind::tool_call}};
+  FakeClient::finish(*call, asks);
+  t.settle();
+  const std::vector<MessageItem> wanted{asks.reasoning[0],   TextItem{"First.", false, "m1", "commentary"},
+                                        asks.tool_calls[0],  asks.reasoning[1],
+                                        TextItem{"Second."}, asks.tool_calls[1]};
+  CHECK(t.llm->call(1).request.messages.at(1).items == wanted);
+  t.llm->delta("a", "A");
+  t.llm->delta("a", "\n\nB");
+  FakeClient::Call* const last = t.llm->find("a");
+  REQUIRE(last);
+  ChatOutcome ends = ChatOutcome::completed(FinishReason::complete);
+  ends.order = {{.kind = Kind::text, .offset = 0, .bytes = 1, .refusal = true},
+                {.kind = Kind::text, .offset = 3, .bytes = 1}};
+  FakeClient::finish(*last, ends);
+  t.settle();
+  const History history = agent.conversation().value();
+  REQUIRE(history.size() == 5);
+  CHECK(history[1].items == wanted);
+  CHECK(history[4].items == std::vector<MessageItem>{TextItem{"A", true}, TextItem{"B"}});
+  CHECK(history[4].content() == "A\n\nB");
+  CHECK(through_json(history) == history);
 }

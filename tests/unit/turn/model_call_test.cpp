@@ -73,8 +73,8 @@ TEST_CASE_METHOD(Accounted, "images are sent with their message and count agains
   REQUIRE((*this)["a"].send({.text = "what is it?", .parts = parts}).accepted());
   settle();
   REQUIRE(request().messages.size() == 1);
-  CHECK(request().messages[0].parts == parts);
-  CHECK((*this)["a"].conversation().value().at(0).parts == parts);
+  CHECK(request().messages[0].parts() == parts);
+  CHECK((*this)["a"].conversation().value().at(0).parts() == parts);
   const std::string large(TreeOptions().max_message_bytes, 'x');
   CHECK((*this)["a"].send({.text = "and this?", .parts = {{.data = large}}}).reason ==
         Errc::message_too_large);
@@ -99,8 +99,8 @@ TEST_CASE_METHOD(Accounted, "reasoning is reported and is not part of the answer
   CHECK(thoughts == "1hm, 1yes");
   REQUIRE(end);
   CHECK(end->result->text == "Yes.");
-  CHECK((*this)["a"].conversation().value().back().content == "Yes.");
-  CHECK((*this)["a"].conversation().value().back().reasoning == outcome.reasoning);
+  CHECK((*this)["a"].conversation().value().back().content() == "Yes.");
+  CHECK((*this)["a"].conversation().value().back().reasoning() == outcome.reasoning);
 }
 
 TEST_CASE_METHOD(Accounted, "late reasoning is dropped like late deltas", "[turn][G7]") {

@@ -109,9 +109,9 @@ TEST_CASE("a partial answer has what observers have received, without tool calls
   CHECK(shown == "Let me add.  So ");
   CHECK(t.result->partial == shown);
   const ChatMessage last = agent.conversation().value().back();
-  CHECK(last.content == shown);
+  CHECK(last.content() == shown);
   CHECK(last.is_partial());
-  CHECK((last.tool_calls.empty() && last.reasoning.empty()));
+  CHECK((last.tool_calls().empty() && last.reasoning().empty()));
 }
 
 TEST_CASE("a partial answer ends with a whole character", "[turn][partial][G8]") {

@@ -39,7 +39,7 @@ struct Asking : ToolTurn {
     held.calls.at(0).context.ask({.text = std::move(text), .choices = {"yes", "no"}},
                                  [this](const Answer& answer) { heard.push_back(answer); });
   }
-  std::string told() { return (*this)["a"].conversation().value().back().content; }
+  std::string told() { return (*this)["a"].conversation().value().back().content(); }
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ Conversation turns_at(std::vector<std::size_t> questions, std::size_t messages) 
 
 // The text of the summary that is sent; "none" without one.
 std::string summary_of(const SentContext& sent) {
-  return sent.summary() ? sent.summary()->content : "none";
+  return sent.summary() ? sent.summary()->content() : "none";
 }
 
 }  // namespace

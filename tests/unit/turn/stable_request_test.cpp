@@ -99,7 +99,7 @@ TEST_CASE("a refused answer and what is steered behind it are not stable", "[tur
   t.settle();
   const ChatRequest& second = t.llm->call(1).request;
   REQUIRE(second.messages.size() == 4);
-  CHECK(second.messages.back().content == "and quickly");
+  CHECK(second.messages.back().content() == "and quickly");
   CHECK(second.stable_messages == 1U);
   CHECK(second.sent_before.empty());  // the first one ended where the stable part does
 }

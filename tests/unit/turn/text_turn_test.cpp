@@ -147,9 +147,9 @@ TEST_CASE("a call that cannot be parsed is returned to the model once", "[turn][
   const auto& messages = t.request(1).messages;
   REQUIRE(messages.size() == 4);
   CHECK(messages[2].role == Role::assistant);
-  CHECK(messages[2].content == "I try. " + broken_block);
+  CHECK(messages[2].content() == "I try. " + broken_block);
   CHECK(messages[3].role == Role::user);
-  CHECK(messages[3].content.find("it is not valid JSON") != std::string::npos);
+  CHECK(messages[3].content().find("it is not valid JSON") != std::string::npos);
   CHECK(is_valid_history(messages));
   t.answer("Again. " + add_block);
   CHECK(t.history() == "user:question, assistant:Again.[add call_1_1], tool:call_1_1=4");
@@ -271,7 +271,7 @@ TEST_CASE("a turn that was stopped between its tools leaves a valid history", "[
 
 TEST_CASE("the launcher is named to the model if it exists", "[turn][tools][N4]") {
   TextTurn without;
-  CHECK(without.request(0).messages.at(0).content.find("launcher") == std::string::npos);
+  CHECK(without.request(0).messages.at(0).content().find("launcher") == std::string::npos);
   CHECK(without.request(0).tail.empty());
   ToolTurn with;
   with.tools->open({.id = "doc"});
@@ -281,15 +281,15 @@ TEST_CASE("the launcher is named to the model if it exists", "[turn][tools][N4]"
 
 TEST_CASE("arguments of an imported history that are not JSON are sent as text", "[turn][tools][G8]") {
   for (const std::string& arguments : {std::string("{broken"), std::string(100'000, '[')}) {
-    ChatMessage act{Role::assistant, ""};
-    act.tool_calls = {{"x", "add", arguments}};
-    ChatMessage result{Role::tool, "error: the arguments are not valid JSON"};
+    ChatMessage act = ChatMessage::assistant("");
+    act.append(std::vector<ToolCall>{{"x", "add", arguments}});
+    ChatMessage result = ChatMessage::tool_result({}, "error: the arguments are not valid JSON");
     result.tool_call_id = "x";
     TextTurn t({.context = {.max_tokens = no_limit},
-                .history = {{Role::user, "before"}, act, result, {Role::assistant, "sorry"}}});
+                .history = {ChatMessage::user("before"), act, result, ChatMessage::assistant("sorry")}});
     const auto& messages = t.request(0).messages;
     REQUIRE(messages.size() > 2);
-    CHECK(messages[2].content.find("\"invalid_params\":\"" + arguments.substr(0, 7)) != std::string::npos);
-    CHECK(messages[2].content.find("discarded") == std::string::npos);
+    CHECK(messages[2].content().find("\"invalid_params\":\"" + arguments.substr(0, 7)) != std::string::npos);
+    CHECK(messages[2].content().find("discarded") == std::string::npos);
   }
 }

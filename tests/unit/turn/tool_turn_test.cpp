@@ -84,20 +84,20 @@ TEST_CASE("the model receives the reason why a call cannot run", "[turn][tools][
           {.name = "throws"}});
   const auto messages = t["a"].conversation().value();
   REQUIRE(messages.size() == 8);
-  CHECK(messages[2].content == "error: Tool 'nothing' does not exist");
-  CHECK(messages[3].content == "error: the arguments are not valid JSON; write them as one JSON object");
-  CHECK(messages[4].content == "error: the arguments are not a JSON object");
-  CHECK(messages[5].content == "error: params.b is required");
-  CHECK(messages[6].content == "error: params.b must be integer");
-  CHECK(messages[7].content == "error: the tool failed: boom");
-  CHECK(messages[1].tool_calls[1].arguments == "{}");  // what goes back to the provider is an object
-  CHECK(t.seen.count("tool a") == 1);                  // only started calls are reported
-  CHECK(t.seen.with("refused a").size() == 5);         // and each of the others as refused
+  CHECK(messages[2].content() == "error: Tool 'nothing' does not exist");
+  CHECK(messages[3].content() == "error: the arguments are not valid JSON; write them as one JSON object");
+  CHECK(messages[4].content() == "error: the arguments are not a JSON object");
+  CHECK(messages[5].content() == "error: params.b is required");
+  CHECK(messages[6].content() == "error: params.b must be integer");
+  CHECK(messages[7].content() == "error: the tool failed: boom");
+  CHECK(messages[1].tool_calls()[1].arguments == "{}");  // what goes back to the provider is an object
+  CHECK(t.seen.count("tool a") == 1);                    // only started calls are reported
+  CHECK(t.seen.with("refused a").size() == 5);           // and each of the others as refused
   t.answer("a pity");
   REQUIRE(t.result->calls.size() == 6);
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(t.result->calls[i].outcome == ToolOutcome::not_started);
-    CHECK("error: " + t.result->calls[i].message == messages[2 + i].content);
+    CHECK("error: " + t.result->calls[i].message == messages[2 + i].content());
   }
   CHECK(t.result->calls[5].outcome == ToolOutcome::completed);
   CHECK_FALSE(t.result->calls[5].success);
@@ -120,9 +120,9 @@ TEST_CASE("a tool without parameters is not started with arguments, and the mode
           {.name = "any", .arguments = R"({"k":1})"}});
   const auto messages = t["a"].conversation().value();
   REQUIRE(messages.size() == 6);
-  CHECK(messages[2].content ==
+  CHECK(messages[2].content() ==
         "error: params.k is not allowed: the tool takes no arguments; call it with {}");
-  for (std::size_t i = 3; i < 6; ++i) CHECK(messages[i].content == "noted");
+  for (std::size_t i = 3; i < 6; ++i) CHECK(messages[i].content() == "noted");
   CHECK(received == std::vector<std::string>{"{}", "{}", R"({"k":1})"});
 }
 
@@ -423,7 +423,7 @@ TEST_CASE("a truncated result says how many bytes were dropped", "[turn][tools][
   CHECK(progress == cut);
   CHECK(told == cut);
   REQUIRE(t["a"].conversation().value().size() == 4);
-  CHECK(t["a"].conversation().value()[2].content == cut);
+  CHECK(t["a"].conversation().value()[2].content() == cut);
   REQUIRE(t.held.calls.size() == 2);
   t.held.calls[1].done(ToolResult::done(text));
   t.settle();
@@ -442,8 +442,8 @@ TEST_CASE("the text protocol sends calls as blocks and results as a message", "[
   const ChatRequest& first = t.llm->call(0).request;
   CHECK(first.tools.empty());
   REQUIRE(first.messages.size() == 2);
-  CHECK(first.messages[0].content.find("Be brief.") == 0);
-  CHECK(first.messages[0].content.find("- add: Adds two numbers.") != std::string::npos);
+  CHECK(first.messages[0].content().find("Be brief.") == 0);
+  CHECK(first.messages[0].content().find("- add: Adds two numbers.") != std::string::npos);
   t.llm->answer(
       "a",
       "I add.\n<tool_call>{\"window_id\":\"tools\",\"action_id\":\"add\",\"params\":{\"a\":2,\"b\":2}}"
@@ -453,10 +453,10 @@ TEST_CASE("the text protocol sends calls as blocks and results as a message", "[
   const ChatRequest& second = t.llm->call(1).request;
   REQUIRE(second.messages.size() == 4);
   CHECK(second.messages[2].role == Role::assistant);
-  CHECK(second.messages[2].tool_calls.empty());
-  CHECK(second.messages[2].content.find("<tool_call>") != std::string::npos);
+  CHECK(second.messages[2].tool_calls().empty());
+  CHECK(second.messages[2].content().find("<tool_call>") != std::string::npos);
   CHECK(second.messages[3].role == Role::user);
-  CHECK(second.messages[3].content.find(R"({"call_id":"call_1_1","result":"4"})") != std::string::npos);
+  CHECK(second.messages[3].content().find(R"({"call_id":"call_1_1","result":"4"})") != std::string::npos);
   t.llm->answer("a", "broken <tool_call>{</tool_call>");
   t.settle();
   CHECK(t.result->success());
@@ -539,7 +539,7 @@ TEST_CASE("a closing tag in the text is only text", "[turn][tools][J11]") {
   t.llm->answer("a", R"(A </tool_call> B <tool_call>{"window_id":"tools","action_id":"held"}</tool_call> C)");
   t.settle();
   REQUIRE(t.held.calls.size() == 1);
-  CHECK(t["a"].conversation().value().at(1).content == "A </tool_call> B  C");
+  CHECK(t["a"].conversation().value().at(1).content() == "A </tool_call> B  C");
 }
 
 TEST_CASE("the timer of a tool does not outlive its tree", "[turn][tools][G13]") {

@@ -278,7 +278,7 @@ TEST_CASE("a conversation keeps the question and drops the partial answer", "[tu
   conversation.ask("one", {}, 1, {});
   conversation.interrupt(Interruption::stopped);
   conversation.ask("two", {}, 2, {});
-  conversation.answer("2");
+  conversation.answer({TextItem{"2"}});
   conversation.interrupt(Interruption::failed);  // answered already: nothing to mark
   CHECK(written(conversation.rendered("sys")) == "system:sys, user:one!stopped, user:two, assistant:2");
   CHECK(written(conversation.rendered("")) == "user:one!stopped, user:two, assistant:2");

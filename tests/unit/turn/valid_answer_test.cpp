@@ -90,7 +90,7 @@ TEST_CASE("an answer that does not match is returned to the model with the reaso
   REQUIRE(messages.size() == 4);
   CHECK(messages[2] == ChatMessage::assistant(no_age));
   CHECK(messages[3].role == Role::user);
-  CHECK(messages[3].content.find("answer.age is required") != std::string::npos);
+  CHECK(messages[3].content().find("answer.age is required") != std::string::npos);
   CHECK(t.llm->call(1).request.response_format == age_format());
   t.answer(valid_age);
   REQUIRE(t.result);
@@ -139,7 +139,7 @@ TEST_CASE("max_repairs limits how often the model is asked again in a turn", "[t
     // Only the last refused answer is sent.
     if (limit > 1) {
       CHECK(failing.messages(limit).size() == 3);
-      CHECK(failing.messages(limit)[1].content == "{\"n\":" + std::to_string(limit - 1) + "}");
+      CHECK(failing.messages(limit)[1].content() == "{\"n\":" + std::to_string(limit - 1) + "}");
     }
     failing.ask(failing["a"], "next");  // the limit is one of each turn
     for (int i = 0; i < limit; ++i) failing.answer(no_age);
@@ -177,8 +177,8 @@ TEST_CASE("a refused answer counts when the context is trimmed", "[turn][X46]") 
   const std::string long_answer(2000, 'x');
   t.answer(long_answer);
   REQUIRE(t.messages(2).size() == 3);  // the first turn is trimmed, the question of this one is not
-  CHECK(t.messages(2)[0].content == "next");
-  CHECK(t.messages(2)[1].content == long_answer);
+  CHECK(t.messages(2)[0].content() == "next");
+  CHECK(t.messages(2)[1].content() == long_answer);
   t.answer(valid_age);
   CHECK(t.result->success());
   CHECK(t.histories_are_valid());
@@ -197,7 +197,7 @@ TEST_CASE("a format that is not validated accepts any text", "[turn][X46]") {
 TEST_CASE("an answer that must be a JSON object is checked without a schema", "[turn][X46]") {
   ValidTurn t({.response_format = {.kind = ResponseFormat::Kind::json_object}});
   t.answer("[]");
-  CHECK(t.messages(1).back().content.find("the answer is not a JSON object") != std::string::npos);
+  CHECK(t.messages(1).back().content().find("the answer is not a JSON object") != std::string::npos);
   t.answer(no_age);
   REQUIRE(t.result);
   CHECK(t.result->success());
@@ -208,7 +208,7 @@ TEST_CASE("an empty answer is returned to the model", "[turn][X46]") {
   t.answer("");
   REQUIRE(t.messages(1).size() == 3);
   CHECK(t.messages(1)[1] == ChatMessage::assistant(""));
-  CHECK(t.messages(1)[2].content.find("the answer is empty") != std::string::npos);
+  CHECK(t.messages(1)[2].content().find("the answer is empty") != std::string::npos);
 }
 
 TEST_CASE("only the answer that ends a turn is checked", "[turn][tools][X46]") {
@@ -285,7 +285,7 @@ TEST_CASE("an answer that the model or a filter ended is not asked for again", "
   }
   ValidTurn t;
   t.finish_with("{\"age\":", FinishReason::length);
-  CHECK(t.messages(1).back().content.find("; it was cut off at a token limit.") != std::string::npos);
+  CHECK(t.messages(1).back().content().find("; it was cut off at a token limit.") != std::string::npos);
 }
 
 TEST_CASE("a turn that ends while the model is asked again has no answer", "[turn][X46][G8]") {

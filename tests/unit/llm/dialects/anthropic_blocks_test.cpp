@@ -78,7 +78,7 @@ TEST_CASE("a fallback block is sent back between its reasoning blocks", "[llm][a
   const ChatRecord body = whole_of(first + "," + fallback + "," + second + R"(,{"type":"text","text":"Hi"})");
   REQUIRE(body.completed());
   ChatRequest request;
-  request.messages = {{Role::user, "?"}, test::answer("Hi", {}, body.outcomes[0].reasoning)};
+  request.messages = {ChatMessage::user("?"), test::answer("Hi", {}, body.outcomes[0].reasoning)};
   const std::string sent = anthropic_messages_body(request, {.model = "m"});
   CHECK(sent.find(first + "," + fallback + "," + second + R"(,{"type":"text")") != std::string::npos);
 }

@@ -3,6 +3,7 @@
 #include "llm/dialects/anthropic_messages_reader.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
+#include "support/messages.hpp"
 #include "support/wire/golden.hpp"
 #include "unit/llm/dialects/messages.hpp"
 
@@ -33,9 +34,9 @@ const detail::llm::BodyDefaults defaults{
 
 std::vector<ChatMessage> long_history() {
   std::vector<ChatMessage> messages = {
-      {Role::system, "Be \"brief\".\n"},
-      {Role::user, "This one was never answered.", Interruption::aborted},
-      {Role::user, "What is on these?"},
+      ChatMessage::system("Be \"brief\".\n"),
+      test::marked(ChatMessage::user("This one was never answered."), Interruption::aborted),
+      ChatMessage::user("What is on these?"),
       answer("I look it up.",
              {{"toolu_1", "weather", R"({"z": "Rome", "a": {"y":1,"b":2}})"},
               {"functions.clock:0", "clock", "not JSON"}},
@@ -48,10 +49,10 @@ std::vector<ChatMessage> long_history() {
       result("functions.clock:0", ""),
       answer("Sunny."),
       answer(" \n"),
-      {Role::user, "And now?"},
-      {Role::system, "It is night."},
+      ChatMessage::user("And now?"),
+      ChatMessage::system("It is night."),
   };
-  messages[2].parts = two_pictures();
+  messages[2].append(std::vector<ContentPart>(two_pictures()));
   return messages;
 }
 
@@ -98,7 +99,8 @@ test::ChatRecord heard_of(const std::string& name, int status = 200) {
 // The conversation that goes on after an answer: what was asked, what it said, what came of its calls.
 std::vector<ChatMessage> history_after(const test::ChatRecord& heard) {
   const ChatOutcome& outcome = heard.outcomes.at(0);
-  std::vector<ChatMessage> history = {{Role::system, "Be brief."}, {Role::user, "Where is it warm?"}};
+  std::vector<ChatMessage> history = {ChatMessage::system("Be brief."),
+                                      ChatMessage::user("Where is it warm?")};
   history.push_back(answer(heard.text(), outcome.tool_calls, outcome.reasoning));
   for (const ToolCall& call : outcome.tool_calls)
     history.push_back(result(call.id,
@@ -128,7 +130,7 @@ TEST_CASE("golden: an Anthropic request with every option", "[llm][anthropic][go
 TEST_CASE("golden: a minimal Anthropic request", "[llm][anthropic][golden][O2]") {
   ChatRequest request;
   request.model = "m";
-  request.messages = {{Role::user, "Why?", Interruption::aborted}};
+  request.messages = {test::marked(ChatMessage::user("Why?"), Interruption::aborted)};
   request.stream = false;
   check_golden(detail::llm::anthropic_messages_body(request, {}), "small_request.json");
 }

@@ -2,6 +2,7 @@
 #include "core/utf8.hpp"
 #include "llm/dialects/anthropic_messages_reader.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 #include "unit/llm/dialects/messages.hpp"
 
 #include <string>
@@ -54,8 +55,8 @@ TEST_CASE("an Anthropic request always has max_tokens", "[llm][anthropic][O2]") 
 
 TEST_CASE("system messages go into the system member", "[llm][anthropic][O2]") {
   ChatRequest request;
-  request.messages = {
-      {Role::system, "One."}, {Role::user, "Why?"}, {Role::system, " "}, {Role::system, "Two."}};
+  request.messages = {ChatMessage::system("One."), ChatMessage::user("Why?"), ChatMessage::system(" "),
+                      ChatMessage::system("Two.")};
   CHECK(body_of(request)["system"] == "One.\n\nTwo.");
   CHECK(body_of(request)["messages"] ==
         json::parse(R"([{"role":"user","content":[{"type":"text","text":"Why?"}]}])"));
@@ -63,27 +64,25 @@ TEST_CASE("system messages go into the system member", "[llm][anthropic][O2]") {
 }
 
 TEST_CASE("adjacent messages of one role are merged", "[llm][anthropic][G8]") {
-  CHECK(
-      messages_of({{Role::user, "a", Interruption::aborted}, {Role::user, "b"}, answer("c"), answer("d")}) ==
-      json::parse(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+  CHECK(messages_of({test::marked(ChatMessage::user("a"), Interruption::aborted), ChatMessage::user("b"),
+                     answer("c"), answer("d")}) ==
+        json::parse(R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
                         {"role":"assistant","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]}])"));
 }
 
 TEST_CASE("tool results come first in the user message", "[llm][anthropic][G8]") {
   CHECK(messages_of({answer("", {{"a", "look", "{}"}, {"b", "look", ""}}),
-                     {Role::user, "hurry", Interruption::failed},
-                     result("a", "blue"),
-                     result("b", " \n"),
-                     {Role::user, "well?"}})[1] == json::parse(R"({"role":"user","content":[
+                     test::marked(ChatMessage::user("hurry"), Interruption::failed), result("a", "blue"),
+                     result("b", " \n"), ChatMessage::user("well?")})[1] ==
+        json::parse(R"({"role":"user","content":[
       {"type":"tool_result","tool_use_id":"a","content":"blue"},{"type":"tool_result","tool_use_id":"b"},
       {"type":"text","text":"hurry"},{"type":"text","text":"well?"}]})"));
 }
 
 TEST_CASE("empty messages are not sent to Anthropic", "[llm][anthropic]") {
-  CHECK(messages_of(
-            {{Role::user, ""}, answer(""), answer(" \t\n", {}, {signed_thought}), {Role::user, "\f"}}) ==
-        json::array());
-  CHECK(messages_of({{Role::user, "a"}, answer(""), {Role::user, "b"}}).size() == 1);
+  CHECK(messages_of({ChatMessage::user(""), answer(""), answer(" \t\n", {}, {signed_thought}),
+                     ChatMessage::user("\f")}) == json::array());
+  CHECK(messages_of({ChatMessage::user("a"), answer(""), ChatMessage::user("b")}).size() == 1);
   CHECK(messages_of({answer("", {{"a", "look", ""}})})[0]["content"] ==
         json::parse(R"([{"type":"tool_use","id":"a","name":"look","input":{}}])"));
 }
@@ -122,26 +121,15 @@ TEST_CASE("only reasoning of Anthropic is sent back and before the text", "[llm]
   CHECK(sent[0]["content"] == json::parse("[" + signed_thought.data + R"(,{"type":"text","text":"So."}])"));
 }
 
-TEST_CASE("reasoning is sent back only to its own Messages server", "[llm][anthropic]") {
-  const auto parts = [](const std::string& origin, const std::string& server) {
-    ReasoningBlock thought = signed_thought;
-    thought.server = origin;
-    ChatRequest request;
-    request.messages = {answer("So.", {}, {std::move(thought)})};
-    return body_of(request, {.model = "m", .server = server})["messages"][0]["content"].size();
-  };
-  CHECK(parts("api.anthropic.com", "api.anthropic.com") == 2);
-  CHECK(parts("", "api.anthropic.com") == 2);
-  CHECK(parts("api.minimax.io", "api.anthropic.com") == 1);
-  CHECK(parts("api.minimax.io", "") == 1);
-}
-
 TEST_CASE("reasoning without a signature is not sent back", "[llm][anthropic]") {
   const detail::llm::WireFormat& format = detail::llm::anthropic_messages();
-  CHECK(format.reasoning_block({.text = "Hm."}).empty());
-  CHECK(json::parse(format.reasoning_block({.text = "\"Hm.\xFF", .signature = "s"})) ==
+  CHECK(format.reasoning_block({.text = "Hm."}, false).empty());
+  CHECK(json::parse(format.reasoning_block({.text = "Hm."}, true)) ==
+        json::parse(R"({"type":"thinking","thinking":"Hm."})"));
+  CHECK(format.reasoning_block({}, true).empty());
+  CHECK(json::parse(format.reasoning_block({.text = "\"Hm.\xFF", .signature = "s"}, false)) ==
         json::parse("{\"type\":\"thinking\",\"thinking\":\"\\\"Hm.\xEF\xBF\xBD\",\"signature\":\"s\"}"));
-  CHECK_FALSE(format.reasoning_block({.signature = "s"}).empty());  // the words may be kept back
+  CHECK_FALSE(format.reasoning_block({.signature = "s"}, false).empty());  // the words may be kept back
 }
 
 TEST_CASE("tool choices are written in Anthropic's form", "[llm][anthropic][tools]") {

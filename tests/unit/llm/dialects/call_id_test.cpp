@@ -3,6 +3,7 @@
 
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -39,8 +40,8 @@ TEST_CASE("an invalid call id is always replaced by the same valid one", "[llm][
 
 TEST_CASE("a call and its result keep matching ids", "[llm][openai][tools]") {
   ChatRequest request;
-  request.messages = {{Role::assistant, ""}, {Role::tool, "done"}};
-  request.messages[0].tool_calls = {{"call_1_1", "look", "{}"}};
+  request.messages = {ChatMessage::assistant(""), ChatMessage::tool_result({}, "done")};
+  request.messages[0].append(std::vector<ToolCall>{{"call_1_1", "look", "{}"}});
   request.messages[1].tool_call_id = "call_1_1";
   const auto messages = nlohmann::json::parse(
       detail::llm::openai_chat_body(request, {.model = "m", .tool_call_id_length = 9}))["messages"];
@@ -51,9 +52,9 @@ TEST_CASE("a call and its result keep matching ids", "[llm][openai][tools]") {
 
 TEST_CASE("reasoning of a call is found by its original id", "[llm][openai][tools][reasoning]") {
   ChatRequest request;
-  request.messages = {{Role::assistant, ""}};
-  request.messages[0].tool_calls = {{"b", "look", "{}"}, {"a", "look", "{}"}};
-  request.messages[0].reasoning = {{"openai_chat", R"({"id":"a","extra_content":{"signed":1}})"}};
+  request.messages = {ChatMessage::assistant("")};
+  request.messages[0].append(std::vector<ToolCall>{{"b", "look", "{}"}, {"a", "look", "{}"}});
+  test::put_reasoning(request.messages[0], {{"openai_chat", R"({"id":"a","extra_content":{"signed":1}})"}});
   const auto calls = nlohmann::json::parse(detail::llm::openai_chat_body(
       request, {.model = "m", .tool_call_id_length = 9}))["messages"][0]["tool_calls"];
   CHECK_FALSE(calls[0].contains("extra_content"));

@@ -3,6 +3,7 @@
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 #include "unit/llm/dialects/messages.hpp"
 
 #include <agentcore/provider.hpp>
@@ -39,11 +40,12 @@ json responses(std::vector<ChatMessage> messages, JoinUserMessages join = JoinUs
   return json::parse(sent(detail::llm::openai_responses(), std::move(messages), join)).at("input");
 }
 
-const std::vector<ChatMessage> two = {{Role::user, "One \"1\"", Interruption::stopped}, {Role::user, "Two"}};
+const std::vector<ChatMessage> two = {test::marked(ChatMessage::user("One \"1\""), Interruption::stopped),
+                                      ChatMessage::user("Two")};
 
 ChatMessage with_pictures(std::string text) {
-  ChatMessage message{Role::user, std::move(text)};
-  message.parts = two_pictures();
+  ChatMessage message = ChatMessage::user(std::move(text));
+  message.append(std::vector<ContentPart>(two_pictures()));
   return message;
 }
 
@@ -58,14 +60,14 @@ TEST_CASE("two user messages in a row are sent as one", "[llm]") {
 }
 
 TEST_CASE("an earlier request stays a byte prefix of the next", "[llm]") {
-  std::vector<ChatMessage> history = {
-      {Role::system, "S"}, {Role::user, "A"}, answer("B"), {Role::user, "C \xC3\xBC"}};
+  std::vector<ChatMessage> history = {ChatMessage::system("S"), ChatMessage::user("A"), answer("B"),
+                                      ChatMessage::user("C \xC3\xBC")};
   for (const auto* format :
        {&detail::llm::openai_chat(), &detail::llm::anthropic_messages(), &detail::llm::openai_responses()}) {
     const std::string before = sent(*format, history);
     std::vector<ChatMessage> longer = history;
-    longer.push_back({Role::user, "D"});
-    longer.push_back({Role::user, "E"});
+    longer.push_back(ChatMessage::user("D"));
+    longer.push_back(ChatMessage::user("E"));
     const std::string after = sent(*format, longer);
     const auto end = before.find("C \xC3\xBC") + 4;  // of the last text
     REQUIRE(end > 4);
@@ -76,8 +78,8 @@ TEST_CASE("an earlier request stays a byte prefix of the next", "[llm]") {
 }
 
 TEST_CASE("messages with images are joined as parts in their order", "[llm][openai]") {
-  const json content =
-      chat({{Role::user, "A"}, with_pictures("B"), with_pictures(""), {Role::user, "C"}})[0]["content"];
+  const json content = chat(
+      {ChatMessage::user("A"), with_pictures("B"), with_pictures(""), ChatMessage::user("C")})[0]["content"];
   REQUIRE(content.size() == 7);
   CHECK(content[0] == json{{"type", "text"}, {"text", "A"}});
   CHECK(content[1] == json{{"type", "text"}, {"text", "B"}});
@@ -87,12 +89,13 @@ TEST_CASE("messages with images are joined as parts in their order", "[llm][open
 }
 
 TEST_CASE("only adjacent user messages are joined and empty ones are dropped", "[llm]") {
-  CHECK(chat({{Role::user, "A"}, answer("B"), {Role::user, "C"}}).size() == 3);
-  CHECK(chat({{Role::user, "A"}, {Role::system, "S"}, {Role::user, "C"}}).size() == 3);
-  CHECK(chat({{Role::user, ""}, {Role::user, "A"}, {Role::user, ""}, {Role::user, "B"}})[0]["content"] ==
-        "A\n\nB");
+  CHECK(chat({ChatMessage::user("A"), answer("B"), ChatMessage::user("C")}).size() == 3);
+  CHECK(chat({ChatMessage::user("A"), ChatMessage::system("S"), ChatMessage::user("C")}).size() == 3);
+  CHECK(chat({ChatMessage::user(""), ChatMessage::user("A"), ChatMessage::user(""),
+              ChatMessage::user("B")})[0]["content"] == "A\n\nB");
   CHECK(chat({}).empty());
-  CHECK(responses({{Role::user, "A"}, answer("B"), {Role::user, "C"}, {Role::user, "D"}}).size() == 3);
+  CHECK(responses({ChatMessage::user("A"), answer("B"), ChatMessage::user("C"), ChatMessage::user("D")})
+            .size() == 3);
 }
 
 TEST_CASE("an option sends user messages unjoined", "[llm]") {
@@ -102,7 +105,8 @@ TEST_CASE("an option sends user messages unjoined", "[llm]") {
   CHECK(anthropic(two, JoinUserMessages::never).size() == 2);
   CHECK(responses(two, JoinUserMessages::never).size() == 2);
   // Tool results belong to the user role, and stay with the next message.
-  CHECK(anthropic({{Role::user, "A"}, answer("", {{"a", "look", "{}"}}), result("a", "x"), {Role::user, "B"}},
+  CHECK(anthropic({ChatMessage::user("A"), answer("", {{"a", "look", "{}"}}), result("a", "x"),
+                   ChatMessage::user("B")},
                   JoinUserMessages::never)
             .size() == 3);
 }

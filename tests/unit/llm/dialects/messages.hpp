@@ -1,6 +1,8 @@
 // Messages of a history, as tests of requests need them.
 #pragma once
 
+#include "support/messages.hpp"
+
 #include <agentcore/chat.hpp>
 
 #include <string>
@@ -11,14 +13,14 @@ namespace agentcore::test {
 
 inline ChatMessage answer(std::string words, std::vector<ToolCall> calls = {},
                           std::vector<ReasoningBlock> thoughts = {}) {
-  ChatMessage message{Role::assistant, std::move(words)};
-  message.tool_calls = std::move(calls);
-  message.reasoning = std::move(thoughts);
+  ChatMessage message = ChatMessage::assistant(std::move(words));
+  message.append(std::vector<agentcore::ToolCall>(std::move(calls)));
+  put_reasoning(message, std::move(thoughts));
   return message;
 }
 
 inline ChatMessage result(std::string id, std::string words) {
-  ChatMessage message{Role::tool, std::move(words)};
+  ChatMessage message = ChatMessage::tool_result({}, std::move(words));
   message.tool_call_id = std::move(id);
   return message;
 }

@@ -3,6 +3,7 @@
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
+#include "support/messages.hpp"
 #include "support/prop.hpp"
 
 #include <agentcore/history.hpp>
@@ -49,11 +50,11 @@ ChatRecord whole(const std::string& members) {
 // What the next request says of it, after it was in a history.
 json given_back(const ChatRecord& heard) {
   const ChatOutcome& outcome = heard.outcomes.at(0);
-  ChatMessage message{Role::assistant};
-  message.tool_calls = outcome.tool_calls;
-  message.reasoning = outcome.reasoning;
+  ChatMessage message = ChatMessage::assistant("");
+  message.append(outcome.tool_calls);
+  test::put_reasoning(message, outcome.reasoning);
   ChatRequest request;
-  request.messages = history_from_json(history_to_json({{Role::user, "?"}, message})).value();
+  request.messages = history_from_json(history_to_json({ChatMessage::user("?"), message})).value();
   const json sent = json::parse(detail::llm::openai_chat_body(request, {.model = "m"}))["messages"][1];
   CHECK(sent["tool_calls"].size() == 1);
   return sent.value("reasoning_details", json());

@@ -5,6 +5,7 @@
 #include "llm/message_json.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
+#include "support/messages.hpp"
 #include "support/prop.hpp"
 #include "turn/conversation.hpp"
 
@@ -63,9 +64,9 @@ json sent(const ChatMessage& message) {
   return json::parse(detail::llm::openai_chat_body(request, {.model = "m"}))["messages"][0];
 }
 ChatMessage message_of(const ChatOutcome& outcome) {
-  ChatMessage message{Role::assistant};
-  message.tool_calls = outcome.tool_calls;
-  message.reasoning = outcome.reasoning;
+  ChatMessage message = ChatMessage::assistant("");
+  message.append(outcome.tool_calls);
+  test::put_reasoning(message, outcome.reasoning);
   return message;
 }
 ChatMessage look_twice(Blocks thoughts) {
@@ -76,7 +77,7 @@ ChatMessage look_twice(Blocks thoughts) {
 json sent_later(const ChatOutcome& outcome) {
   detail::turn::Conversation conversation;
   conversation.ask("?", {}, 1, {});
-  conversation.act("", outcome.tool_calls, 1, outcome.reasoning);
+  conversation.act(detail::core::items_of({}, outcome.reasoning, outcome.tool_calls, {}), 1);
   const auto history = history_from_json(history_to_json(conversation.messages()));
   return sent(history.value().at(1));
 }
@@ -113,13 +114,14 @@ TEST_CASE("Gemini's signature of a text answer is sent back", "[llm][openai][rea
                delta(R"("content":"Hi")") + delta(R"("content":"",)" + extra) + finish_chunk);
   CHECK(outcome.reasoning == wanted);
   CHECK(whole(R"("content":"Hi",)" + extra).reasoning == wanted);
-  ChatMessage message{Role::assistant, "Hi"};
-  message.reasoning = outcome.reasoning;
+  ChatMessage message = ChatMessage::assistant("Hi");
+  test::put_reasoning(message, outcome.reasoning);
   const json entry = sent(message);
   CHECK(entry["extra_content"] == json::parse(signature("sig+/=")));
   CHECK_FALSE(entry.contains("tool_calls"));
-  message.reasoning = blocks({R"({"extra_content":{"x":1}})", R"({"reasoning_content":"Hm"})",
-                              R"({"tool_call":0,"extra_content":{"y":1}})"});
+  message.remove<ReasoningBlock>();
+  test::put_reasoning(message, blocks({R"({"extra_content":{"x":1}})", R"({"reasoning_content":"Hm"})",
+                                       R"({"tool_call":0,"extra_content":{"y":1}})"}));
   CHECK(sent(message) == json::parse(R"({"role":"assistant","content":"Hi","extra_content":{"x":1}})"));
 }
 
@@ -131,24 +133,6 @@ TEST_CASE("Gemini's signature of an answer with calls is sent back beside those 
   CHECK(entry["extra_content"] == json::parse(signature("m")));
   REQUIRE(entry["tool_calls"].size() == 1);
   CHECK(entry["tool_calls"][0]["extra_content"] == json::parse(signature("c")));
-}
-
-TEST_CASE("reasoning is sent back only to its own chat server", "[llm][openai][reasoning]") {
-  const auto body = [](const std::string& origin, const std::string& server) {
-    Blocks thoughts =
-        blocks({R"({"reasoning_content":"Hm"})", R"({"tool_call":0,"id":"a","extra_content":{"x":1}})"});
-    for (ReasoningBlock& block : thoughts) block.server = origin;
-    ChatRequest request;
-    request.messages = {look_twice(std::move(thoughts))};
-    return json::parse(
-        detail::llm::openai_chat_body(request, {.model = "m", .server = server}))["messages"][0];
-  };
-  for (const char* origin : {"a.example", ""}) {
-    CHECK(body(origin, "a.example")["reasoning_content"] == "Hm");
-    CHECK(body(origin, "a.example")["tool_calls"][0]["extra_content"] == json{{"x", 1}});
-  }
-  for (const char* server : {"b.example", "a.example:8000", "example", ""})
-    CHECK(body("a.example", server) == sent(look_twice({})));
 }
 
 TEST_CASE("the reasoning of an answer names its server", "[llm][openai][reasoning]") {
@@ -215,11 +199,12 @@ TEST_CASE("a signature follows a call whose id was replaced", "[llm][openai][rea
   for (std::uint32_t turn : {1U, 2U}) {
     const ChatOutcome outcome = whole(calls(signed_call("same", "s" + std::to_string(turn))));
     conversation.ask("?", {}, 1, {});
-    const std::size_t place = conversation.act("", outcome.tool_calls, turn, outcome.reasoning) - 1;
+    const std::size_t place =
+        conversation.act(detail::core::items_of({}, outcome.reasoning, outcome.tool_calls, {}), turn) - 1;
     const json call = sent(conversation.messages()[place])["tool_calls"][0];
     CHECK((call["id"] == "same") == (turn == 1));
     CHECK(call["extra_content"] == json::parse(signature("s" + std::to_string(turn))));
-    conversation.answer("Done.");
+    conversation.answer({TextItem{"Done."}});
   }
 }
 
@@ -235,8 +220,8 @@ TEST_CASE("extra_content that is not an object is dropped", "[llm][openai][reaso
 TEST_CASE("reasoning without a call is neither kept nor sent", "[llm][openai][reasoning]") {
   const ChatOutcome outcome = streamed(delta(R"("reasoning_content":"Hm")") + piece("Hi") + finish_chunk);
   CHECK(outcome.reasoning.empty());
-  ChatMessage message{Role::assistant, "Hi"};
-  message.reasoning = blocks({R"({"reasoning_content":"Hm"})"});
+  ChatMessage message = ChatMessage::assistant("Hi");
+  test::put_reasoning(message, blocks({R"({"reasoning_content":"Hm"})"}));
   CHECK(sent(message) == detail::llm::message_json(message));
 }
 

@@ -3,6 +3,7 @@
 #include "llm/dialects/openai_chat_reader.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
+#include "support/messages.hpp"
 #include "support/wire/golden.hpp"
 #include "unit/llm/dialects/messages.hpp"
 
@@ -25,8 +26,9 @@ const detail::llm::BodyDefaults defaults{
     .extra_body = R"({"seed":7,"top_p":0.25,"provider":{"z":[1],"a":"\u00fc"}})"};
 
 ChatRequest maximal() {
-  std::vector<ChatMessage> messages = {{Role::system, "Be \"brief\".\n"}, {Role::user, "What is on these?"}};
-  messages[1].parts = test::two_pictures();
+  std::vector<ChatMessage> messages = {ChatMessage::system("Be \"brief\".\n"),
+                                       ChatMessage::user("What is on these?")};
+  messages[1].append(std::vector<ContentPart>(test::two_pictures()));
   return test::maximal_request(std::move(messages));
 }
 
@@ -57,15 +59,16 @@ ChatOutcome heard_outcome(const std::string& type, const std::string& bytes, tes
 
 // The conversation that goes on after an answer: what was asked, what it said, what came of its calls.
 std::vector<ChatMessage> history_after(const ChatOutcome& outcome, const std::string& text) {
-  std::vector<ChatMessage> history = {{Role::system, "Be brief."}, {Role::user, "Where is it warm?"}};
-  ChatMessage answer{Role::assistant, text};
-  answer.tool_calls = outcome.tool_calls;
-  answer.reasoning = outcome.reasoning;
+  std::vector<ChatMessage> history = {ChatMessage::system("Be brief."),
+                                      ChatMessage::user("Where is it warm?")};
+  ChatMessage answer = ChatMessage::assistant(text);
+  answer.append(std::vector<ToolCall>(outcome.tool_calls));
+  test::put_reasoning(answer, outcome.reasoning);
   history.push_back(std::move(answer));
   for (const ToolCall& call : outcome.tool_calls) {
-    ChatMessage result{Role::tool,
-                       "12 \xC2\xB0"
-                       "C"};
+    ChatMessage result = ChatMessage::tool_result({},
+                                                  "12 \xC2\xB0"
+                                                  "C");
     result.tool_call_id = call.id;
     history.push_back(std::move(result));
   }
@@ -87,7 +90,7 @@ TEST_CASE("golden: a chat request with every option", "[llm][openai][golden][O2]
 TEST_CASE("golden: a minimal chat request", "[llm][openai][golden][O2]") {
   ChatRequest request;
   request.model = "m";
-  request.messages = {{Role::user, "Why?", Interruption::aborted}};
+  request.messages = {test::marked(ChatMessage::user("Why?"), Interruption::aborted)};
   request.stream = false;
   CHECK(detail::llm::openai_chat_body(request, {}) + "\n" == read_golden("openai_chat/small_request.json"));
 }

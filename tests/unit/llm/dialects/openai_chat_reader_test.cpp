@@ -4,6 +4,7 @@
 #include "core/utf8.hpp"
 #include "llm/http/error_class.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 #include "support/prop.hpp"
 
 #include <nlohmann/json.hpp>
@@ -69,7 +70,8 @@ std::string error_of(std::string_view json) {
 
 TEST_CASE("a chat request has model and messages and options", "[llm][O2]") {
   ChatRequest request;
-  request.messages = {{Role::system, "Be brief.", {}}, {Role::user, "Why?", Interruption::aborted}};
+  request.messages = {ChatMessage::system("Be brief."),
+                      test::marked(ChatMessage::user("Why?"), Interruption::aborted)};
   request.temperature = 0.5;
   request.max_tokens = 100;
   const auto json = nlohmann::json::parse(openai_chat_body(request, {.model = "m1"}));
@@ -98,7 +100,7 @@ TEST_CASE("a request without streaming has stream false", "[llm][O2]") {
 TEST_CASE("broken UTF-8 in a request is replaced", "[llm]") {
   prop("a request's body is JSON in UTF-8, whatever the messages hold", [](const std::string& bytes) {
     ChatRequest request;
-    request.messages = {{Role::user, bytes, {}}};
+    request.messages = {ChatMessage::user(bytes)};
     const std::string text = openai_chat_body(request, {.model = bytes});
     RC_ASSERT(detail::core::is_utf8(text));
     RC_ASSERT(nlohmann::json::accept(text));
@@ -298,11 +300,11 @@ TEST_CASE("any text survives encoding and decoding", "[llm]") {
 
 TEST_CASE("tool calls and their results are in the request", "[llm][openai][G8]") {
   agentcore::ChatRequest request;
-  agentcore::ChatMessage asking{agentcore::Role::assistant, ""};
-  asking.tool_calls.push_back({"call_1", "look", R"({"at":"sea"})"});
-  agentcore::ChatMessage result{agentcore::Role::tool, "blue"};
+  agentcore::ChatMessage asking = agentcore::ChatMessage::assistant("");
+  asking.items.emplace_back(ToolCall{"call_1", "look", R"({"at":"sea"})"});
+  agentcore::ChatMessage result = agentcore::ChatMessage::tool_result({}, "blue");
   result.tool_call_id = "call_1";
-  request.messages = {{agentcore::Role::user, "hi"}, asking, result};
+  request.messages = {agentcore::ChatMessage::user("hi"), asking, result};
   const auto body = nlohmann::json::parse(openai_chat_body(request, {.model = "m"}));
   CHECK(body["messages"][0] == nlohmann::json{{"role", "user"}, {"content", "hi"}});
   CHECK(body["messages"][1] == nlohmann::json::parse(R"({"role":"assistant","content":"","tool_calls":[

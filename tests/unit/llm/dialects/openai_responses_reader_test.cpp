@@ -4,6 +4,7 @@
 #include "core/utf8.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
+#include "support/messages.hpp"
 #include "support/prop.hpp"
 #include "support/wire/golden.hpp"
 
@@ -96,14 +97,14 @@ TEST_CASE("a whole response gives the same outcome as its stream", "[llm][respon
 TEST_CASE("the items of an answer are sent back unchanged", "[llm][responses][G8]") {
   const ChatRecord heard = golden("answer.sse");
   const ChatOutcome& outcome = heard.outcomes.at(0);
-  ChatMessage answer{Role::assistant, heard.text()};
-  answer.tool_calls = outcome.tool_calls;
-  answer.reasoning = outcome.reasoning;
-  ChatMessage blue{Role::tool, "blue"}, waited{Role::tool, "waited"};
+  ChatMessage answer = ChatMessage::assistant(heard.text());
+  answer.append(outcome.tool_calls);
+  test::put_reasoning(answer, outcome.reasoning);
+  ChatMessage blue = ChatMessage::tool_result({}, "blue"), waited = ChatMessage::tool_result({}, "waited");
   blue.tool_call_id = outcome.tool_calls.at(0).id;
   waited.tool_call_id = outcome.tool_calls.at(1).id;
   ChatRequest request;
-  request.messages = {{Role::user, "What is there?"}, answer, blue, waited};
+  request.messages = {ChatMessage::user("What is there?"), answer, blue, waited};
   CHECK(detail::llm::openai_responses().body(request, {.model = "gpt-5"}) + "\n" ==
         read_golden("openai_responses/next_request.json"));
 }

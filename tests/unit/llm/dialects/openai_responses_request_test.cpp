@@ -1,6 +1,7 @@
 // Requests of the OpenAI Responses dialect, as they go over the wire.
 #include "llm/dialects/wire_format.hpp"
 #include "support/catch.hpp"
+#include "support/messages.hpp"
 #include "support/wire/golden.hpp"
 #include "unit/llm/dialects/messages.hpp"
 
@@ -32,18 +33,18 @@ const std::string thought = R"({"id":"rs_1","type":"reasoning","encrypted_conten
 
 // One of everything.
 ChatRequest maximal() {
-  ChatMessage question{Role::user, "What is \"there\"?", Interruption::aborted};
-  question.parts = {{.url = "https://example.org/sea.png", .detail = "low"},
-                    {.data = "iVBORw0=", .media_type = "image/png"}};
+  ChatMessage question = test::marked(ChatMessage::user("What is \"there\"?"), Interruption::aborted);
+  question.append(std::vector<ContentPart>{{.url = "https://example.org/sea.png", .detail = "low"},
+                                           {.data = "iVBORw0=", .media_type = "image/png"}});
   ChatRequest request;
   request.agent_id = "agent-1";
   request.model = "gpt-5";
   request.messages = {
-      {Role::system, "Be brief."},
+      ChatMessage::system("Be brief."),
       question,
       answer("Let me see.", {{"call_aa", "look", R"({"at":"sea","n":1})"}, {"call_bb", "notes__add", "{}"}},
              {{ours, thought}, {"anthropic_messages", R"({"type":"thinking"})"}}),
-      {Role::system, "Be kind."},
+      ChatMessage::system("Be kind."),
       result("call_aa", "blue"),
       result("call_bb", ""),
       answer("It is blue.", {}, {})};
@@ -73,7 +74,7 @@ TEST_CASE("a request with one of everything is written as the API documents it",
 
 TEST_CASE("a minimal request is a stream that is not stored", "[llm][responses][O2]") {
   ChatRequest request;
-  request.messages = {{Role::user, "hi"}};
+  request.messages = {ChatMessage::user("hi")};
   CHECK(written(request) == R"({"model":"m","input":[{"type":"message","role":"user","content":)"
                             R"([{"type":"input_text","text":"hi"}]}],"store":false,)"
                             R"("include":["reasoning.encrypted_content"],"stream":true})");
@@ -152,19 +153,6 @@ TEST_CASE("only reasoning that the provider accepts is sent back", "[llm][respon
     CHECK(items({ours, data}) == 1);
 }
 
-TEST_CASE("reasoning is sent back only to its own Responses server", "[llm][responses][G8]") {
-  const auto items = [](const std::string& origin, const std::string& server) {
-    return body_of({.messages = {answer("x", {}, {{ours, thought, origin}})}},
-                   {.model = "m", .server = server})
-        .at("input")
-        .size();
-  };
-  CHECK(items("a.openai.azure.com", "a.openai.azure.com") == 2);
-  CHECK(items("", "a.openai.azure.com") == 2);
-  CHECK(items("a.openai.azure.com", "b.openai.azure.com") == 1);
-  CHECK(items("a.openai.azure.com", "") == 1);
-}
-
 TEST_CASE("models without reasoning get no reasoning options or items", "[llm][responses]") {
   for (const char* model : {"gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "chatgpt-4o-latest",
                             "gpt-5-chat-latest", "openai/gpt-4o"}) {
@@ -178,16 +166,18 @@ TEST_CASE("models without reasoning get no reasoning options or items", "[llm][r
 
 TEST_CASE("system messages become instructions at any position", "[llm][responses]") {
   ChatRequest request;
-  request.messages = {{Role::system, "a"}, {Role::user, "q"}, {Role::system, ""}, {Role::system, "b"}};
+  request.messages = {ChatMessage::system("a"), ChatMessage::user("q"), ChatMessage::system(""),
+                      ChatMessage::system("b")};
   CHECK(body_of(request).at("instructions") == "a\n\nb");
   CHECK(body_of(request).at("input").size() == 1);
   CHECK_FALSE(body_of({}).contains("instructions"));
 }
 
 TEST_CASE("a user message has at least one part", "[llm][responses]") {
-  CHECK(input_of({{Role::user, ""}})[0].at("content") == json::parse(R"([{"type":"input_text","text":""}])"));
-  ChatMessage picture{Role::user, ""};
-  picture.parts = {{.url = "https://a/b.png"}};
+  CHECK(input_of({ChatMessage::user("")})[0].at("content") ==
+        json::parse(R"([{"type":"input_text","text":""}])"));
+  ChatMessage picture = ChatMessage::user("");
+  picture.append(std::vector<ContentPart>{{.url = "https://a/b.png"}});
   CHECK(input_of({picture})[0].at("content") ==
         json::parse(R"([{"type":"input_image","image_url":"https://a/b.png"}])"));
 }

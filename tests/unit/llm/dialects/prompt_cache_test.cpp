@@ -105,7 +105,7 @@ TEST_CASE("for strict chat templates the tail is a paragraph of the last message
 
 TEST_CASE("the tail stands behind images and alone without messages", "[llm]") {
   ChatMessage question = ChatMessage::user("Q");
-  question.parts = two_pictures();
+  question.append(std::vector<ContentPart>(two_pictures()));
   for (const WireFormat* format : {&chat, &responses, &anthropic}) {
     const json content = list_of(*format, request_of({question}, "T")).at(0).at("content");
     REQUIRE(content.size() == 4);

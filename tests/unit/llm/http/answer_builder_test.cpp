@@ -43,7 +43,7 @@ struct Fixture : detail::llm::AnswerListener {
   static ChatRequest request() {
     ChatRequest made;
     made.stream = true;
-    made.messages = {{Role::user, "0123456789"}};
+    made.messages = {ChatMessage::user("0123456789")};
     return made;
   }
 

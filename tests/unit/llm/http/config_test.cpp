@@ -121,17 +121,17 @@ TEST_CASE("a request for an answer of 0 tokens is refused", "[llm]") {
 
 TEST_CASE("a request that ends with an empty question is refused in every dialect", "[llm]") {
   ChatRequest request;
-  request.messages = {{Role::user, ""}, {Role::assistant, ""}, {Role::user, "text"}};
+  request.messages = {ChatMessage::user(""), ChatMessage::assistant(""), ChatMessage::user("text")};
   CHECK_FALSE(check_request(request, "m"));  // only what is asked now counts
   for (const char* const text : {"", " \n"}) {
-    request.messages.back() = {Role::user, text};
+    request.messages.back() = ChatMessage::user(text);
     const auto problem = check_request(request, "m");
     REQUIRE(problem);
     CHECK(problem->code == Errc::empty_message);
     CHECK(mentions(problem->message, "ChatRequest::messages"));
-    request.messages.back().parts = {{.url = "https://a/b.png"}};
+    request.messages.back().append(std::vector<ContentPart>{{.url = "https://a/b.png"}});
     CHECK_FALSE(check_request(request, "m"));
-    request.messages.back() = {Role::tool, text};  // a tool may have nothing to say
+    request.messages.back() = ChatMessage::tool_result({}, text);  // a tool may have nothing to say
     CHECK_FALSE(check_request(request, "m"));
   }
 }

@@ -24,7 +24,7 @@ struct Account : CallFixture {
 
   Account() {
     ChatRequest request;
-    request.messages = {{Role::user, "0123456789"}};
+    request.messages = {ChatMessage::user("0123456789")};
     end();
     heard = {};
     call = std::make_unique<HttpCall>(shared, parts("b"), request, stop.get_token(),

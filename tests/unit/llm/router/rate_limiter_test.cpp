@@ -267,7 +267,7 @@ TEST_CASE("a pause holds all calls and the longest counts and it is bounded", "[
 TEST_CASE("the estimate of a request counts its texts and the answer's limit", "[llm][router][limits]") {
   ChatRequest request;
   CHECK(estimated_tokens(request) == 0);
-  request.messages.push_back({.role = Role::user, .content = "12345"});
+  request.messages.push_back(ChatMessage::user("12345"));
   CHECK(estimated_tokens(request) == 6);
   request.max_tokens = 100;
   CHECK(estimated_tokens(request) == 106);
