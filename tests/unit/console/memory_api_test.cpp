@@ -279,6 +279,31 @@ TEST_CASE("no failed allocation of a request ends the process, or changes what i
   }
 }
 
+TEST_CASE("a viewer that an event cannot reach for lack of memory loads everything again", "[console][G16]") {
+#ifdef SANITIZED
+  return;  // its allocator is used
+#endif
+  testing::ManualClock clock;
+  ConsoleLife life({.max_writes_per_second = 1'000'000}, {}, {.clock = &clock});
+  bool failed = true;
+  std::size_t n = 1;
+  for (; failed && n < 1000; ++n) {
+    CAPTURE(n);
+    begin_again(life);
+    Viewer viewer(life);
+    const Agent b = life.tree->find("b").value();
+    {
+      const FailingAllocation failing(n);
+      static_cast<void>(b.pause());
+      for (int polls = 0; polls < 4; ++polls) life.runtime.poll();
+      failed = failing.failed();
+    }
+    CHECK(viewer.problem(clock) == "");
+  }
+  CHECK(n > 10);
+  CHECK_FALSE(failed);
+}
+
 TEST_CASE("no failed allocation of a login ends the process", "[console][G16]") {
 #ifdef SANITIZED
   return;  // its allocator is used
