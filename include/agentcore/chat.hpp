@@ -28,12 +28,13 @@ struct Usage {
   /// failed, or because the provider sent no counts. Counts that had not arrived by then are estimates, or 0.
   ///
   /// HttpLlmClient estimates a prompt as trimming and budgets do: estimate_tokens() for each text,
-  /// estimated_image_tokens for an image, and 4 tokens for what surrounds a message. This is rather too
-  /// high than too low. It estimates an answer that was cut off by the number of deltas received (text,
-  /// reasoning and arguments of tool calls): one token for each delta, because most servers send one token
-  /// per delta, but at least one token for 4 bytes (deltas of several tokens) and at most one token for 2
-  /// bytes (deltas of single letters). For typical text and code the estimate of the answer is within about a
-  /// third of the provider's count.
+  /// estimated_image_tokens for an image and for each 64 KiB of a document in base64, a token for each 2 KiB
+  /// of a sound, and 4 tokens for what surrounds a message. This is rather too high than too low. It
+  /// estimates an answer that was cut off by the number of deltas received (text, reasoning and arguments of
+  /// tool calls): one token for each delta, because most servers send one token per delta, but at least one
+  /// token for 4 bytes (deltas of several tokens) and at most one token for 2 bytes (deltas of single
+  /// letters). For typical text and code the estimate of the answer is within about a third of the provider's
+  /// count.
   bool complete = true;
   /// Part of the prompt tokens, apart from `cached_tokens`: written to the provider's cache. 0 if the
   /// provider does not report it.

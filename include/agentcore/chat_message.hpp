@@ -85,17 +85,41 @@ struct CallEnd {
   bool operator==(const CallEnd&) const = default;
 };
 
-/// A part of a message that is not text: an image. Set either `url`, or `data` and `media_type`.
+/// A part of a message that is not text: an image, a document or a sound. Set either `url`, or `data` and
+/// `media_type`. HttpLlmClient fails a call with Errc::invalid_config if its dialect does not take the part:
+///
+///   - images: all dialects, with a URL or data
+///   - documents: Dialect::anthropic_messages and openai_responses, with a URL or data; openai_chat, with
+///   data
+///   - sounds: Dialect::openai_chat, with data
+///
+/// Whether a model understands the part, and how large it may be, depends on the provider.
 struct ContentPart {
-  std::string url = {};         ///< "https://...". Empty: `data` is the image itself.
-  std::string data = {};        ///< The image in base64. Ignored if `url` is set.
-  std::string media_type = {};  ///< Of `data`, e.g. "image/png".
-  /// The resolution for the model: "low", "high" or "auto", for providers that support it. Empty: not sent.
+  /// What the part is.
+  enum class Kind : unsigned char {
+    image,     ///< A picture.
+    document,  ///< A document, e.g. a PDF file.
+    audio      ///< A sound, e.g. speech.
+  };
+
+  std::string url = {};   ///< "https://...". Empty: `data` is the part itself.
+  std::string data = {};  ///< The part in base64. Ignored if `url` is set.
+  /// Of `data`, e.g. "image/png", "application/pdf", "audio/wav" or "audio/mpeg".
+  std::string media_type = {};
+  /// Of an image: the resolution for the model: "low", "high" or "auto", for providers that support it.
+  /// Empty: not sent.
   std::string detail = {};
+  Kind kind = Kind::image;  ///< What the part is.
+  /// Of a document: its name for the model, e.g. "report.pdf". Empty: none; where the provider demands one,
+  /// "document".
+  std::string name = {};
 
   /// True if all fields are equal.
   bool operator==(const ContentPart&) const = default;
 };
+
+/// Returns the name of the enumerator, spelled as above.
+AGENTCORE_API std::string_view to_string(ContentPart::Kind kind) noexcept;
 
 /// Reasoning of a model, in the form in which its provider expects it in later requests: signed, encrypted or
 /// in plain text. A block goes back only to who made it, as far as the provider checks that
@@ -133,7 +157,7 @@ struct TextItem {
   bool operator==(const TextItem&) const = default;
 };
 
-/// One item of a message: a text, a block of reasoning, a tool call, or an image.
+/// One item of a message: a text, a block of reasoning, a tool call, or a part that is not text.
 using MessageItem = std::variant<TextItem, ReasoningBlock, ToolCall, ContentPart>;
 
 /// The items of one kind in a message, in their order. A view: it is valid as long as the items that it was
@@ -235,8 +259,8 @@ bool operator==(const ItemsOf<Kind>& some, const ItemsOf<Other>& others) noexcep
 struct ChatMessage {
   Role role = Role::user;  ///< The author.
   /// What the message consists of. An answer goes back to the model in this order, as far as the dialect can
-  /// express it. Reasoning and tool calls may only be in assistant messages, and images only in user
-  /// messages.
+  /// express it. Reasoning and tool calls may only be in assistant messages, and other parts than texts
+  /// only in user messages.
   std::vector<MessageItem> items = {};
   /// Only in user messages that begin a turn, and in assistant messages without tool calls. In an assistant
   /// message: the text is the part of an answer that was kept.
@@ -257,9 +281,9 @@ struct ChatMessage {
 
   /// Makes a system message: instructions of the host.
   static ChatMessage system(std::string text) { return with_text(Role::system, std::move(text)); }
-  /// Makes a user message, with images behind its text.
-  static ChatMessage user(std::string text, std::vector<ContentPart> images = {}) {
-    return with_text(Role::user, std::move(text)).append(std::move(images));
+  /// Makes a user message, with images, documents and sounds behind its text.
+  static ChatMessage user(std::string text, std::vector<ContentPart> parts = {}) {
+    return with_text(Role::user, std::move(text)).append(std::move(parts));
   }
   /// Makes an answer of the model, with tool calls behind its text. The results of the calls must follow.
   static ChatMessage assistant(std::string text, std::vector<ToolCall> calls = {}) {
@@ -296,9 +320,9 @@ struct ChatMessage {
   ItemsOf<ReasoningBlock> reasoning() & noexcept { return ItemsOf<ReasoningBlock>(items); }
   /// Copies, of a message that is about to go.
   std::vector<ReasoningBlock> reasoning() const&& { return ItemsOf<const ReasoningBlock>(items); }
-  /// The images. See ItemsOf for how long it is valid.
+  /// The images, documents and sounds. See ItemsOf for how long it is valid.
   ItemsOf<const ContentPart> parts() const& noexcept { return ItemsOf<const ContentPart>(items); }
-  /// The same, to change the images.
+  /// The same, to change the parts.
   ItemsOf<ContentPart> parts() & noexcept { return ItemsOf<ContentPart>(items); }
   /// Copies, of a message that is about to go.
   std::vector<ContentPart> parts() const&& { return ItemsOf<const ContentPart>(items); }

@@ -81,6 +81,9 @@ AGENTCORE_API RepairedHistory repair_history(std::vector<ChatMessage> messages);
 ///                         "image" for each item. Its `content` is a list, with a part for each text and
 ///                         image; the part of a text may have "refusal", "id" and "phase" of TextItem
 ///
+/// A document is a part of the type "file", with "file_url" in place of "file_data" if it has a URL; a sound
+/// is one of the type "input_audio", with its "media_type" and, if it has one, its "url".
+///
 /// Remove these fields before you send the array to a provider that rejects unknown fields. All data of a
 /// message is preserved, except for the `data` and `media_type` of an image with a URL, which have no meaning
 /// there. An image in base64 becomes a data URL, which is read back as `data`. Invalid UTF-8 is replaced by

@@ -31,6 +31,15 @@ std::uint64_t call_tokens(const ToolCall& call, const TokenCounter& count) {
   return tokens;
 }
 
+// Of a document and of a sound by their size: a page takes about as much as an image, and a second of sound
+// 10 tokens.
+std::uint64_t part_tokens(const ContentPart& part) noexcept {
+  constexpr std::size_t bytes_of_page = 65'536, bytes_of_token = 2048;
+  if (part.kind == ContentPart::Kind::audio) return 1 + part.data.size() / bytes_of_token;
+  const std::size_t pages = part.kind == ContentPart::Kind::document ? part.data.size() / bytes_of_page : 0;
+  return estimated_image_tokens * (1 + std::uint64_t{pages});
+}
+
 }  // namespace
 
 std::size_t text_tokens(std::string_view text, const TokenCounter& count) {
@@ -60,7 +69,7 @@ std::size_t message_tokens(const ChatMessage& message, const TokenCounter& count
     else if (const auto* const block = std::get_if<ReasoningBlock>(&item))
       add(tokens, text_tokens(block->data, count));
     else
-      add(tokens, estimated_image_tokens);
+      add(tokens, part_tokens(std::get<ContentPart>(item)));
   }
   return tokens;
 }

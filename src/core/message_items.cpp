@@ -86,8 +86,9 @@ bool truncate_content(ChatMessage& message, std::size_t bytes) noexcept {
 }
 
 std::string_view kind_of(const MessageItem& item) noexcept {
-  constexpr std::string_view names[] = {"text", "reasoning", "tool_call", "image"};
-  static_assert(std::variant_size_v<MessageItem> == std::size(names));
+  if (const auto* const part = std::get_if<ContentPart>(&item)) return to_string(part->kind);
+  constexpr std::string_view names[] = {"text", "reasoning", "tool_call"};
+  static_assert(std::variant_size_v<MessageItem> == std::size(names) + 1);
   return names[item.index()];
 }
 

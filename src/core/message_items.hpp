@@ -28,7 +28,7 @@ AGENTCORE_INTERNAL_API bool is_blank(const ChatMessage& message) noexcept;
 // longer, and nothing changes.
 AGENTCORE_INTERNAL_API bool truncate_content(ChatMessage& message, std::size_t bytes) noexcept;
 
-// "text", "reasoning", "tool_call" or "image".
+// "text", "reasoning", "tool_call", or the kind of a part.
 AGENTCORE_INTERNAL_API std::string_view kind_of(const MessageItem& item) noexcept;
 
 // True if the items stand in the order in which older histories have them: reasoning, one text, images,

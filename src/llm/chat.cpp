@@ -26,6 +26,12 @@ constexpr detail::core::EnumNames interruption_names{
                                                          {Interruption::truncated, "truncated"}})};
 static_assert(interruption_names.is_in_order());
 
+constexpr detail::core::EnumNames part_names{
+    std::to_array<detail::core::EnumName<ContentPart::Kind>>({{ContentPart::Kind::image, "image"},
+                                                              {ContentPart::Kind::document, "document"},
+                                                              {ContentPart::Kind::audio, "audio"}})};
+static_assert(part_names.is_in_order());
+
 constexpr detail::core::EnumNames finish_reason_names{
     std::to_array<detail::core::EnumName<FinishReason>>({{FinishReason::unknown, "unknown"},
                                                          {FinishReason::complete, "complete"},
@@ -67,6 +73,10 @@ std::string_view to_string(Role role) noexcept {
 
 std::string_view to_string(Interruption interruption) noexcept {
   return interruption_names.name(interruption);
+}
+
+std::string_view to_string(ContentPart::Kind kind) noexcept {
+  return part_names.name(kind);
 }
 
 std::string_view to_string(FinishReason reason) noexcept {

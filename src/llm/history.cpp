@@ -29,7 +29,7 @@ constexpr std::string_view stray_reasoning =
 constexpr std::string_view after_part = "follows a part of an answer that was interrupted";
 constexpr std::string_view unmarked_question =
     "is a part of an answer that ends its turn, but the question is not marked as interrupted";
-constexpr std::string_view stray_parts = "has images, which only a question may have";
+constexpr std::string_view stray_parts = "has images, documents or sounds, which only a question may have";
 constexpr std::string_view stray_steer = "is marked as steered, which only a user message may be";
 constexpr std::string_view marked_steer =
     "is marked as interrupted and as steered; mark the question instead";

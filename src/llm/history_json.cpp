@@ -45,7 +45,6 @@ class HistoryReader {
   }
 
  private:
-  static constexpr const char* unknown_part = "content has a part that is neither text nor image_url";
   static constexpr const char* wrong_order = "order does not name each item of the message once";
 
   void refuse(std::string why) {
@@ -153,16 +152,14 @@ class HistoryReader {
     if (!is_answer || !text.empty()) message.items.insert(message.items.begin(), TextItem{std::move(text)});
   }
 
-  // The parts of a message without an order. Texts become one; images stand behind it.
+  // The parts of a message without an order. Texts become one; the others stand behind it.
   std::string read_parts(const json& parts, ChatMessage& message) {
     std::string text;
     for (const json& part : parts) {
       if (const std::string type = type_of(part); type == "text")
         text += read_string(part, "text");
-      else if (type == "image_url")
-        message.items.emplace_back(read_image(part));
       else
-        refuse(unknown_part);
+        read_part(type, part, message);
     }
     return text;
   }
@@ -172,10 +169,8 @@ class HistoryReader {
     for (const json& part : parts) {
       if (const std::string type = type_of(part); type == "text")
         message.items.emplace_back(read_text(part));
-      else if (type == "image_url")
-        message.items.emplace_back(read_image(part));
       else
-        refuse(unknown_part);
+        read_part(type, part, message);
     }
   }
 
@@ -205,17 +200,55 @@ class HistoryReader {
     message.items = std::move(items);
   }
 
-  ContentPart read_image(const json& part) {
-    const json* const source = member(part, "image_url");
-    if (!source || !source->is_object()) return refuse("image_url is not an object", ContentPart());
-    ContentPart image{.url = read_string(*source, "url"), .detail = read_string(*source, "detail")};
-    constexpr std::string_view scheme = "data:", encoding = ";base64,";
-    const auto comma = image.url.find(encoding);
-    if (!image.url.starts_with(scheme) || comma == std::string::npos) return image;
-    image.media_type = image.url.substr(scheme.size(), comma - scheme.size());
-    image.data = image.url.substr(comma + encoding.size());
-    image.url.clear();
+  ContentPart read_image(const json& source) {
+    ContentPart image{.detail = read_string(source, "detail")};
+    take_url(read_string(source, "url"), image);
     return image;
+  }
+
+  ContentPart read_document(const json& source) {
+    ContentPart document{.kind = ContentPart::Kind::document, .name = read_string(source, "filename")};
+    document.url = read_string(source, "file_url");
+    if (document.url.empty()) take_url(read_string(source, "file_data"), document);
+    return document;
+  }
+
+  ContentPart read_audio(const json& source) {
+    ContentPart audio{.url = read_string(source, "url"),
+                      .data = read_string(source, "data"),
+                      .media_type = read_string(source, "media_type"),
+                      .kind = ContentPart::Kind::audio};
+    if (const std::string format = read_string(source, "format"); audio.media_type.empty() && !format.empty())
+      audio.media_type = "audio/" + (format == "mp3" ? "mpeg" : format);
+    return audio;
+  }
+
+  // A data URL becomes the data.
+  static void take_url(std::string url, ContentPart& part) {
+    constexpr std::string_view scheme = "data:", encoding = ";base64,";
+    const auto comma = url.find(encoding);
+    if (!url.starts_with(scheme) || comma == std::string::npos) {
+      part.url = std::move(url);
+      return;
+    }
+    part.media_type = url.substr(scheme.size(), comma - scheme.size());
+    part.data = url.substr(comma + encoding.size());
+  }
+
+  // Adds a part that is not text; its members stand in an object under the name of its type.
+  void read_part(const std::string& type, const json& part, ChatMessage& message) {
+    using Read = ContentPart (HistoryReader::*)(const json&);
+    const std::pair<std::string_view, Read> types[] = {{"image_url", &HistoryReader::read_image},
+                                                       {"file", &HistoryReader::read_document},
+                                                       {"input_audio", &HistoryReader::read_audio}};
+    for (const auto& [name, read] : types) {
+      if (type != name) continue;
+      const json* const source = member(part, type.c_str());
+      if (!source || !source->is_object()) return refuse(type + " is not an object");
+      message.items.emplace_back((this->*read)(*source));
+      return;
+    }
+    refuse("content has a part that is none of text, image_url, file and input_audio");
   }
 
   ReasoningBlock read_block(const json& entry) {
@@ -286,7 +319,7 @@ void add_order(const ChatMessage& message, json& entry) {
     if (const auto* const text = std::get_if<TextItem>(&item))
       content.push_back(text_json(*text));
     else if (const auto* const part = std::get_if<ContentPart>(&item))
-      content.push_back(detail::llm::image_json(*part));
+      content.push_back(detail::llm::part_to_json(*part));
   }
   entry["content"] = content.empty() ? json("") : std::move(content);
   entry["order"] = std::move(order);
@@ -323,8 +356,35 @@ std::string detail::llm::window_of(const std::string& name) {
   return at == std::string::npos || at + between.size() == name.size() ? std::string() : name.substr(0, at);
 }
 
+// A document may have a URL or no name, and a sound a URL or another type than its format says: a request has
+// neither.
+nlohmann::json detail::llm::part_to_json(const ContentPart& part) {
+  json written = part_json(part);
+  if (part.kind == ContentPart::Kind::document) {
+    json& file = written["file"];
+    if (part.name.empty()) file.erase("filename");
+    if (part.url.empty()) return written;
+    file.erase("file_data");
+    file["file_url"] = part.url;
+  } else if (part.kind == ContentPart::Kind::audio) {
+    json& audio = written["input_audio"];
+    audio["media_type"] = part.media_type;
+    audio["data"] = part.data;
+    if (!part.url.empty()) audio["url"] = part.url;
+  }
+  return written;
+}
+
 nlohmann::json detail::llm::message_to_json(const ChatMessage& message) {
   nlohmann::json entry = message_json(message);
+  if (json& content = entry["content"]; content.is_array()) {
+    content = json::array();
+    for (const MessageItem& item : message.items) {
+      const auto* const text = std::get_if<TextItem>(&item);
+      if (text && !text->text.empty()) content.push_back(text_json(*text));
+      if (const auto* const part = std::get_if<ContentPart>(&item)) content.push_back(part_to_json(*part));
+    }
+  }
   add_own_fields(message, entry);
   return entry;
 }

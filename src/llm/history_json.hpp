@@ -12,6 +12,9 @@
 
 namespace agentcore::detail::llm {
 
+// A part that is not text, as histories have it.
+AGENTCORE_INTERNAL_API nlohmann::json part_to_json(const ContentPart& part);
+
 AGENTCORE_INTERNAL_API nlohmann::json message_to_json(const ChatMessage& message);
 // The window that a call of that name means, unless the history names another one; empty: none.
 std::string window_of(const std::string& name);

@@ -35,7 +35,7 @@ nlohmann::json content_of(const Messages& messages) {
       if (const auto* const text = std::get_if<TextItem>(&item); text && !text->text.empty())
         content.push_back({{"type", "text"}, {"text", text->text}});
       else if (const auto* const part = std::get_if<ContentPart>(&item))
-        content.push_back(image_json(*part));
+        content.push_back(part_json(*part));
     }
   }
   return content;
@@ -43,11 +43,32 @@ nlohmann::json content_of(const Messages& messages) {
 
 }  // namespace
 
-nlohmann::json image_json(const ContentPart& part) {
+std::string url_of(const ContentPart& part) {
+  return part.url.empty() ? "data:" + part.media_type + ";base64," + part.data : part.url;
+}
+
+std::string audio_format(std::string_view media_type) {
+  const std::string_view subtype = media_type.substr(media_type.find('/') + 1);
+  return std::string(subtype == "mpeg" ? "mp3" : subtype == "x-wav" ? "wav" : subtype);
+}
+
+nlohmann::json part_json(const ContentPart& part) {
   nlohmann::json source;
-  source["url"] = part.url.empty() ? "data:" + part.media_type + ";base64," + part.data : part.url;
-  if (!part.detail.empty()) source["detail"] = part.detail;
-  return {{"type", "image_url"}, {"image_url", std::move(source)}};
+  switch (part.kind) {
+    case ContentPart::Kind::image:
+      source["url"] = url_of(part);
+      if (!part.detail.empty()) source["detail"] = part.detail;
+      return {{"type", "image_url"}, {"image_url", std::move(source)}};
+    case ContentPart::Kind::document:
+      source["filename"] = part.name.empty() ? "document" : part.name;
+      source["file_data"] = url_of(part);
+      return {{"type", "file"}, {"file", std::move(source)}};
+    case ContentPart::Kind::audio:
+      source["data"] = part.url.empty() ? part.data : part.url;
+      source["format"] = audio_format(part.media_type);
+      return {{"type", "input_audio"}, {"input_audio", std::move(source)}};
+  }
+  return source;
 }
 
 nlohmann::json user_message_json(Messages messages) {

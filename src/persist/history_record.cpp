@@ -24,7 +24,9 @@ std::string text_part_json(const TextItem& item) {
   return text.take();
 }
 
-std::string image_json(const ContentPart& part) {
+std::string message_part_json(const ContentPart& part) {
+  if (part.kind != ContentPart::Kind::image)
+    return llm::part_to_json(part).dump(-1, ' ', false, json::error_handler_t::replace);
   RecordText source;
   const bool is_inline = part.url.empty();
   source.add("url", is_inline ? "data:" + part.media_type + ";base64," + part.data : part.url);
@@ -42,7 +44,7 @@ std::string parts_json(const ChatMessage& message, bool in_order) {
     if (const auto* const text = std::get_if<TextItem>(&item); text && (in_order || !text->text.empty()))
       parts.push_back(text_part_json(*text));
     else if (const auto* const part = std::get_if<ContentPart>(&item))
-      parts.push_back(image_json(*part));
+      parts.push_back(message_part_json(*part));
   }
   return RecordText::array(parts, [](const std::string& part) { return part; });
 }

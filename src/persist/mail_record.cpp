@@ -15,6 +15,8 @@ std::string part_json(const ContentPart& part) {
   text.put("data", part.data);
   text.put("media_type", part.media_type);
   text.put("detail", part.detail);
+  if (part.kind != ContentPart::Kind::image) text.add("kind", to_string(part.kind));
+  text.put("name", part.name);
   return text.take();
 }
 
@@ -25,6 +27,12 @@ ContentPart read_part(const json& object) {
   get(object, "data", part.data);
   get(object, "media_type", part.media_type);
   get(object, "detail", part.detail);
+  get(object, "name", part.name);
+  std::string kind;
+  get(object, "kind", kind);
+  for (const auto other : {ContentPart::Kind::document, ContentPart::Kind::audio})
+    if (kind == to_string(other)) part.kind = other;
+  if (!kind.empty() && kind != to_string(part.kind)) refuse_field("kind", "is not image, document or audio");
   return part;
 }
 

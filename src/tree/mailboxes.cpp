@@ -22,7 +22,8 @@ using core::Node;
 std::size_t size_of(const Message& message) noexcept {
   std::size_t bytes = message.text.size() + message.sender.size() + message.kind.size();
   for (const ContentPart& part : message.parts)
-    bytes += part.url.size() + part.data.size() + part.media_type.size() + part.detail.size();
+    bytes +=
+        part.url.size() + part.data.size() + part.media_type.size() + part.detail.size() + part.name.size();
   return bytes;
 }
 

@@ -44,11 +44,13 @@ std::string id_text(std::string_view id) {
 
 // Blocks are written by hand, so that their members keep the order of the API's documentation, and the
 // members of the model's own JSON keep their order.
-std::string image_block(const ContentPart& part) {
+std::string part_block(const ContentPart& part) {
   std::string source = R"({"type":"base64","media_type":)" + json_quoted(part.media_type) + R"(,"data":)" +
                        json_quoted(part.data) + "}";
   if (!part.url.empty()) source = R"({"type":"url","url":)" + json_quoted(part.url) + "}";
-  return R"({"type":"image","source":)" + source + "}";
+  if (part.kind == ContentPart::Kind::image) return R"({"type":"image","source":)" + source + "}";
+  const std::string title = part.name.empty() ? "" : R"(,"title":)" + json_quoted(part.name);
+  return R"({"type":"document","source":)" + source + title + "}";
 }
 
 std::string tool_use_block(const ToolCall& call) {
@@ -81,7 +83,7 @@ std::string block_of(const MessageItem& item) {
   if (const auto* const text = std::get_if<TextItem>(&item))
     return is_blank(text->text) ? std::string() : anthropic_text_block(text->text);
   if (const auto* const call = std::get_if<ToolCall>(&item)) return tool_use_block(*call);
-  if (const auto* const part = std::get_if<ContentPart>(&item)) return image_block(*part);
+  if (const auto* const part = std::get_if<ContentPart>(&item)) return part_block(*part);
   const auto& reasoning = std::get<ReasoningBlock>(item);
   return is_of(reasoning, Dialect::anthropic_messages) ? object_text(reasoning.data) : std::string();
 }

@@ -11,6 +11,7 @@
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/stable_part.hpp"
 #include "llm/dialects/wire_format.hpp"
+#include "llm/message_json.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -50,9 +51,13 @@ std::string text_part(std::string_view type, std::string_view text) {
   return R"({"type":")" + std::string(type) + R"(","text":)" + json_quoted(text) + "}";
 }
 
-std::string image_part(const ContentPart& part) {
-  const std::string url = part.url.empty() ? "data:" + part.media_type + ";base64," + part.data : part.url;
-  std::string text = R"({"type":"input_image","image_url":)" + json_quoted(url);
+std::string other_part(const ContentPart& part) {
+  if (part.kind != ContentPart::Kind::image) {
+    if (!part.url.empty()) return R"({"type":"input_file","file_url":)" + json_quoted(part.url) + "}";
+    return R"({"type":"input_file","filename":)" + json_quoted(part.name.empty() ? "document" : part.name) +
+           R"(,"file_data":)" + json_quoted(url_of(part)) + "}";
+  }
+  std::string text = R"({"type":"input_image","image_url":)" + json_quoted(url_of(part));
   if (!part.detail.empty()) text += R"(,"detail":)" + json_quoted(part.detail);
   return text + "}";
 }
@@ -90,7 +95,7 @@ void add_user_parts(std::vector<std::string>& parts, const ChatMessage& message)
     if (const auto* const text = std::get_if<TextItem>(&item); text && !text->text.empty())
       parts.push_back(text_part("input_text", text->text));
     else if (const auto* const part = std::get_if<ContentPart>(&item))
-      parts.push_back(image_part(*part));
+      parts.push_back(other_part(*part));
   }
   if (parts.size() == before) parts.push_back(text_part("input_text", {}));
 }

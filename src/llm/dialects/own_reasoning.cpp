@@ -25,7 +25,8 @@ class Prefix {
       else if (const auto* const call = std::get_if<ToolCall>(&item))
         for (const std::string* const part : {&call->id, &call->name, &call->arguments}) add(*part);
       else if (const auto* const image = std::get_if<ContentPart>(&item))
-        for (const std::string* const part : {&image->url, &image->data, &image->media_type}) add(*part);
+        for (const std::string* const part : {&image->url, &image->data, &image->media_type, &image->name})
+          add(*part);
     }
     hash_ = core::sip_hash(hash_, 0, bytes_);
   }

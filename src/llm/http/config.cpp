@@ -39,6 +39,33 @@ bool asks_nothing(const ChatRequest& request) {
   return last.role == Role::user && last.parts().empty() && core::is_blank(last);
 }
 
+// Why the dialect does not take the part; empty: it does. See ContentPart.
+std::string_view refusal_of(const ContentPart& part, Dialect dialect) noexcept {
+  const bool chat = dialect == Dialect::openai_chat;
+  switch (part.kind) {
+    case ContentPart::Kind::image:
+      return {};
+    case ContentPart::Kind::document:
+      return chat && !part.url.empty() ? "a document with a URL" : std::string_view();
+    case ContentPart::Kind::audio:
+      return !chat ? "audio" : part.url.empty() ? std::string_view() : "audio with a URL";
+  }
+  return {};
+}
+
+std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect) {
+  std::size_t number = 0;
+  for (const ChatMessage& message : request.messages) {
+    ++number;
+    for (const ContentPart& part : message.parts())
+      if (const std::string_view refusal = refusal_of(part, dialect); !refusal.empty())
+        return wrong("message " + std::to_string(number) + " of ChatRequest::messages has " +
+                     std::string(refusal) + ", which Dialect::" + std::string(to_string(dialect)) +
+                     " does not take; send its data in base64, or another kind of part");
+  }
+  return std::nullopt;
+}
+
 std::string lower(std::string_view text) {
   std::string small(text);
   for (char& c : small)
@@ -214,7 +241,8 @@ std::optional<Error> check_options(const HttpLlmOptions& options) {
   return check_body(options);
 }
 
-std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model) {
+std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model,
+                                   Dialect dialect) {
   if (request.model.empty() && default_model.empty())
     return wrong("No model is set; set HttpLlmOptions::model or ChatRequest::model");
   if (asks_nothing(request))
@@ -222,6 +250,7 @@ std::optional<Error> check_request(const ChatRequest& request, const std::string
         Errc::empty_message,
         "the last of ChatRequest::messages is a user message without text and images; add a text, or "
         "remove the message (some providers would answer the message before it again)"};
+  if (auto problem = check_parts(request, dialect)) return problem;
   if (request.response_format.kind == ResponseFormat::Kind::json_schema &&
       !has_members(request.response_format.schema))
     return wrong("ChatRequest::response_format.schema must be the text of a JSON object with members");

@@ -100,7 +100,7 @@ HttpLlmClient::Impl::~Impl() {
 
 std::optional<Error> HttpLlmClient::Impl::refusal(const ChatRequest& request) const {
   if (error) return error;
-  if (auto problem = detail::llm::check_request(request, model)) return problem;
+  if (auto problem = detail::llm::check_request(request, model, shared->format.dialect())) return problem;
   if (request.deadline && *request.deadline <= shared->engine->now())
     return Error{Errc::deadline_exceeded,
                  "ChatRequest::deadline passed before the call began; set a later one"};

@@ -93,8 +93,8 @@ struct HistoryTable {
         "message 2 has reasoning, which a part of an answer may not have, because it belongs to the whole: "
         "dropped");
     add({question(), stray(answer(), add_image_to)},
-        "message 2 (assistant) has images, which only a question may have",
-        "message 2 has images, which only a question may have: dropped");
+        "message 2 (assistant) has images, documents or sounds, which only a question may have",
+        "message 2 has images, documents or sounds, which only a question may have: dropped");
     add({question(), stray(answer(), add_steer_to)},
         "message 2 (assistant) is marked as steered, which only a user message may be",
         "message 2 is marked as steered, which only a user message may be: unmarked");
@@ -164,7 +164,7 @@ void add_json_texts(ErrorRows& rows) {
   add_json(rows, R"([{"role":"user"}])", "message 1: content is missing");
   add_json(rows, R"([{"role":"user","content":1}])", "message 1: content is not a string");
   add_json(rows, R"([{"role":"user","content":[{"type":"audio"}]}])",
-           "message 1: content has a part that is neither text nor image_url");
+           "message 1: content has a part that is none of text, image_url, file and input_audio");
   add_json(rows, R"([{"role":"user","content":[{"type":"image_url"}]}])",
            "message 1: image_url is not an object");
   add_json(

@@ -88,7 +88,10 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
                                    ReasoningBlock{"openai_chat", "{}", "api.example.com", "m", "0a", "1b"},
                                    ToolCall{"c1", "notes__add", "{}", "my notes", "add it"},
                                    ContentPart{.url = "https://a/b.png", .detail = "low"},
-                                   ContentPart{.data = "aGk=", .media_type = "image/png"}},
+                                   ContentPart{.data = "aGk=",
+                                               .media_type = "application/pdf",
+                                               .kind = ContentPart::Kind::document,
+                                               .name = "a.pdf"}},
                          .interruption = Interruption::failed,
                          .tool_call_id = "c0",
                          .call_end = CallEnd{ToolOutcome::completed, true},
@@ -112,8 +115,11 @@ TEST_CASE("every field of a message is written and read", "[llm][G8]") {
   for (const std::string& text : {words, item, phase}) CHECK_FALSE(text.empty());
   const auto& [id, name, arguments, window_id, action_id] = full.tool_calls().front();
   for (const std::string& text : {id, name, arguments, window_id, action_id}) CHECK_FALSE(text.empty());
-  const auto& [url, no_data, no_type, detail] = full.parts()[0];
-  const auto& [no_url, data, media_type, no_detail] = full.parts()[1];
+  const auto& [url, no_data, no_type, detail, kind, no_name] = full.parts()[0];
+  const auto& [no_url, data, media_type, no_detail, other_kind, name_of_part] = full.parts()[1];
+  CHECK(kind != other_kind);
+  CHECK(no_name.empty());
+  CHECK_FALSE(name_of_part.empty());
   for (const std::string& text : {url, detail, data, media_type}) CHECK_FALSE(text.empty());
   for (const std::string& text : {no_data, no_type, no_url, no_detail}) CHECK(text.empty());
   const auto& [dialect, block, server, model, account, prefix] = full.reasoning().front();
@@ -212,7 +218,7 @@ TEST_CASE("invalid history JSON is refused with its place", "[llm][G8]") {
   CHECK(refusal(R"([{"role":"user","content":[{"type":"image_url"}]}])") ==
         "message 1: image_url is not an object");
   CHECK(refusal(R"([{"role":"user","content":[{"type":"audio"}]}])") ==
-        "message 1: content has a part that is neither text nor image_url");
+        "message 1: content has a part that is none of text, image_url, file and input_audio");
   CHECK(refusal(R"([{"role":"tool","content":"","tool_call_id":1}])") ==
         "message 1: tool_call_id is not a string");
 }

@@ -270,10 +270,10 @@ TEST_CASE("every field of the record of a message that waits is kept", "[persist
   usual.message.parts.emplace_back();
   const auto& [id, message, deadline, simulated, begun] = usual;
   const auto& [text, sender, parts, kind, priority] = message;
-  const auto& [url, data, media_type, detail] = parts[0];
+  const auto& [url, data, media_type, detail, part_kind, part_name] = parts[0];
   const std::size_t kept = count_of(id, deadline, simulated, begun) +
                            count_of(text, sender, parts, kind, priority) +
-                           count_of(url, data, media_type, detail);
+                           count_of(url, data, media_type, detail, part_kind, part_name);
   check_fields<MailRecord>(
       usual, kept,
       {{"id", [](MailRecord& mail) { mail.id.value = 7; }},
@@ -286,6 +286,9 @@ TEST_CASE("every field of the record of a message that waits is kept", "[persist
        {"url", [](MailRecord& mail) { mail.message.parts[0].url = "t"; }},
        {"data", [](MailRecord& mail) { mail.message.parts[0].data = "t"; }},
        {"media_type", [](MailRecord& mail) { mail.message.parts[0].media_type = "t"; }},
+       {"part_kind", [](MailRecord& mail) { mail.message.parts[0].kind = ContentPart::Kind::document; }},
+       {"part_kind", [](MailRecord& mail) { mail.message.parts[0].kind = ContentPart::Kind::audio; }},
+       {"part_name", [](MailRecord& mail) { mail.message.parts[0].name = "t"; }},
        {"detail", [](MailRecord& mail) { mail.message.parts[0].detail = "t"; }},
        {"kind", [](MailRecord& mail) { mail.message.kind = "t"; }},
        {"priority", [](MailRecord& mail) { mail.message.priority = MessagePriority::urgent; }},
