@@ -178,8 +178,8 @@ void ErrorReader::read_base(json::value value, ApiError& error) {
   if (failed && error.message.empty()) error.message = std::move(message);
 }
 
-void ErrorReader::finish(ApiError& error, const ApiError& around) {
-  if (error.message.empty()) error.message = around.message;
+void ErrorReader::finish(ApiError& error, ApiError& around) {
+  if (error.message.empty()) error.message = std::move(around.message);
   if (error.message.empty() && !error.codes.empty()) error.message = error.codes.back();
   if (error.message.empty() && !around.codes.empty()) error.message = around.codes.front();
   if (error.status == 0) error.status = around.status;

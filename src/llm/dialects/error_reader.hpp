@@ -25,8 +25,9 @@ class ErrorReader {
   bool read_member(const Key& key, Value value, ApiError& error);
   // A code, a type or a status: a text or a number.
   void read_code(Value value, ApiError& error);
-  // Completes an error with what stands around it in its object. An error without a message gets one.
-  static void finish(ApiError& error, const ApiError& around);
+  // Completes an error with what stands around it in its object. An error without a message gets one. The
+  // message of `around` is moved, because it may be as large as an answer.
+  static void finish(ApiError& error, ApiError& around);
 
  private:
   bool read_object(Value value, ApiError& error);

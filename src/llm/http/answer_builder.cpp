@@ -9,7 +9,8 @@
 namespace agentcore::detail::llm {
 namespace {
 
-constexpr std::size_t failure_bytes = 64 * 1024;  // kept of the body of an HTTP error
+// What is kept of the body of an HTTP error, and the longest error at the end of a stream.
+constexpr std::size_t failure_bytes = 64 * 1024;
 constexpr std::size_t large_object = 256 * 1024;  // a reader that parsed a larger one is replaced
 
 bool is_success(int status) noexcept {
@@ -131,11 +132,13 @@ ChatOutcome AnswerBuilder::finish(const net::HttpEnd& end) {
 }
 
 // A stream that ended within an event is cut, but an error in that event says more. Any other event counts
-// only with its blank line: what came of it may not be all.
+// only with its blank line: what came of it may not be all. A long rest is no error.
 bool AnswerBuilder::rest_is_error() {
   const std::string_view rest = phase_ == Phase::stream ? reader_.take_rest() : std::string_view();
   AnswerObject object;
-  if (rest.empty() || !context_.reader->parse_chunk(rest, 0, object) || !object.error) return false;
+  if (rest.empty() || rest.size() > failure_bytes || !context_.reader->parse_chunk(rest, 0, object) ||
+      !object.error)
+    return false;
   content_.take(object, status_);
   return content_.error() != nullptr;
 }

@@ -408,6 +408,8 @@ TEST_CASE("provider errors: Anthropic's dialect", "[llm][errors][anthropic][X19]
            Means::passing},
           {"without a type", 200, event(R"({"error":{"message":"quota","code":"429"}})", "error"),
            Means::passing},
+          {"Bedrock, by its type alone", 200,
+           event(R"({"message":"wait","type":"throttlingException"})", "exception"), Means::passing},
           {"Bedrock", 200,
            event(R"({"message":"Too many requests, please wait","type":"throttlingException"})", "exception"),
            Means::passing},
