@@ -1,4 +1,5 @@
 // A conversation is taken out of an agent, kept as JSON, and put into another one that goes on with it.
+#include "llm/dialects/own_reasoning.hpp"
 #include "support/drive/tool_turn.hpp"
 
 #include <memory>
@@ -193,4 +194,40 @@ TEST_CASE("an answer with calls is kept in the order in which the model wrote it
   CHECK(history[4].items == std::vector<MessageItem>{TextItem{"A", true}, TextItem{"B"}});
   CHECK(history[4].content() == "A\n\nB");
   CHECK(through_json(history) == history);
+}
+
+TEST_CASE("signed reasoning stays bound to what the model read, over rounds and turns",
+          "[turn][tools][reasoning][G8]") {
+  using detail::llm::Binding;
+  const ReasoningRule rule{.same_prefix = true};
+  ToolTurn t;
+  const Agent agent = t.agent({.system_prompt = "Be brief.", .model = "m"});
+  const auto answer_with_call = [&](const std::string& id) {
+    FakeClient::Call* const call = t.llm->find("a");
+    REQUIRE(call);
+    ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
+    outcome.tool_calls = {add_call(id, 2, 3)};
+    ReasoningBlock block = detail::llm::block_of(Dialect::anthropic_messages, "a.test",
+                                                 detail::llm::binding_of(call->request, rule, "key"));
+    block.data = R"({"type":"thinking","thinking":"","signature":"s"})";
+    outcome.reasoning = {block};
+    FakeClient::finish(*call, outcome);
+    t.settle();
+  };
+  for (const char* const turn : {"1", "2"}) {
+    t.ask(agent, "add");
+    answer_with_call(std::string("x") + turn);
+    answer_with_call(std::string("y") + turn);
+    t.answer("done");
+  }
+  t.ask(agent, "and?");
+  FakeClient::Call* const call = t.llm->find("a");
+  REQUIRE(call);
+  ChatRequest request = call->request;
+  const Binding binding = detail::llm::binding_of(request, rule, "key");
+  CHECK(detail::llm::keep_own_reasoning(request, Dialect::anthropic_messages, rule, "a.test", binding) == 0);
+  CHECK(request.messages == call->request.messages);  // all four blocks
+  CHECK_FALSE(request.salt.empty());
+  request.messages.erase(request.messages.begin());  // the system prompt
+  CHECK(detail::llm::keep_own_reasoning(request, Dialect::anthropic_messages, rule, "a.test", binding) == 4);
 }
