@@ -81,7 +81,8 @@ class Answer {
 
   void finish(const detail::llm::WireFormat& format) {
     std::vector<detail::llm::ItemPlace> blocks, places;
-    for (const ReasoningBlock& block : thoughts_.finish(format, "server", true, blocks))
+    const ReasoningBlock made{.server = "server"};
+    for (const ReasoningBlock& block : thoughts_.finish(format, {}, made, true, blocks))
       expect(!block.data.empty() && detail::core::is_utf8(block.data) && block.server == "server");
     std::vector<ToolCall> calls;
     if (calls_.finish(calls, places) != detail::llm::ToolCallFault::none) return;
