@@ -134,6 +134,20 @@ struct HttpLlmOptions {
   /// Whether consecutive user messages (after a turn that was stopped or has failed) are sent as one: the
   /// texts with an empty line between them, or content parts. The history is not changed.
   JoinUserMessages join_user_messages = JoinUserMessages::unsent;
+  /// True: the server refuses a user message right after the result of a tool, as Mistral's API and the chat
+  /// templates of many models do. Such a message follows when a turn was interrupted or steered after its
+  /// calls. Then "OK." is sent between the two, as an answer of the model. The history is not changed. Set
+  /// join_user_messages to JoinUserMessages::always, too. No effect in Dialect::anthropic_messages.
+  bool bridge_tool_results = false;
+  /// True: the server refuses names of tools that do not begin with a letter or '_'. A model may have called
+  /// a tool by such a name, or the call is another model's; then it is sent by a similar name.
+  bool tool_names_begin_with_letter = false;
+  /// The length that the name of a called tool must have at least, as in tool_names_begin_with_letter. 1 to
+  /// 64.
+  std::uint32_t shortest_tool_name = 1;
+  /// True: tools without parameters are sent with the schema of an object without properties, in
+  /// Dialect::openai_chat. False: without a schema, for servers that refuse that one.
+  bool sends_empty_schemas = true;
   /// True: requests are marked for the provider's cache of prompts, where the provider wants marks. In
   /// Dialect::anthropic_messages: `cache_control` on the last tool, the system prompt, the last stable
   /// message (ChatRequest::stable_messages), and the last stable message of the request before. The marked

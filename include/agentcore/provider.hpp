@@ -25,7 +25,11 @@ struct Provider {
   std::optional<std::uint32_t> tool_call_id_length = {};  ///< HttpLlmOptions::tool_call_id_length
   /// HttpLlmOptions::join_user_messages
   JoinUserMessages join_user_messages = JoinUserMessages::unsent;
+  bool bridge_tool_results = false;             ///< HttpLlmOptions::bridge_tool_results
   bool sends_cache_key = false;                 ///< HttpLlmOptions::sends_cache_key
+  bool tool_names_begin_with_letter = false;    ///< HttpLlmOptions::tool_names_begin_with_letter
+  std::uint32_t shortest_tool_name = 1;         ///< HttpLlmOptions::shortest_tool_name
+  bool sends_empty_schemas = true;              ///< HttpLlmOptions::sends_empty_schemas
   std::optional<ReasoningRule> reasoning = {};  ///< HttpLlmOptions::reasoning
   /// HttpLlmOptions::extra_body. Add fields of your own to the same JSON object.
   std::string_view extra_body = {};

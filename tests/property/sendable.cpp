@@ -1,89 +1,29 @@
 #include "property/sendable.hpp"
 
-#include "llm/dialects/wire_format.hpp"
 #include "support/observe/strict_history.hpp"
+#include "support/wire/provider_request.hpp"
 
 #include <agentcore/history.hpp>
-#include <agentcore/http_llm_client.hpp>
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <string>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
-using nlohmann::json;
 
 namespace property_test {
 namespace {
 
-std::string body(const detail::llm::WireFormat& format, std::vector<ChatMessage> messages) {
+// What a provider refuses of a request with that history and a question behind it.
+std::string refusal_by(const char* provider, const ProviderForm& form,
+                       const std::vector<ChatMessage>& history) {
   ChatRequest request;
-  request.messages = std::move(messages);
-  return format.body(request, {.model = "m", .join_user_messages = JoinUserMessages::always});
-}
-
-// ---- The rules of the three dialects, as their providers check them; independent of the writers.
-
-std::string chat_problem(const json& messages) {
-  std::set<std::string> open;
-  std::string before;
-  for (const json& message : messages) {
-    const std::string role = message.at("role");
-    if (role == "tool") {
-      if (open.erase(message.at("tool_call_id")) == 0) return "a result of no open call";
-    } else if (!open.empty()) {
-      return "a call without a result before the next message";
-    } else if (role == before) {
-      return "two messages of " + role + " in a row";
-    }
-    if (message.contains("tool_calls"))
-      for (const json& call : message["tool_calls"]) open.insert(call.at("id"));
-    before = role;
-  }
-  return open.empty() ? "" : "a call without a result at the end";
-}
-
-std::string anthropic_problem(const json& messages) {
-  std::set<std::string> open;
-  std::string before = "assistant";
-  for (const json& message : messages) {
-    const std::string role = message.at("role");
-    if (role == before) return "roles do not alternate";
-    before = role;
-    if (!message.at("content").is_array()) continue;
-    bool others = false;
-    for (const json& block : message["content"]) {
-      const std::string type = block.at("type");
-      if (type == "tool_result") {
-        if (others) return "a result behind other content";
-        if (open.erase(block.at("tool_use_id")) == 0) return "a result of no open call";
-      } else {
-        others = true;
-      }
-    }
-    if (role == "user" && !open.empty()) return "a call without a result in the next message";
-    for (const json& block : message["content"])
-      if (block.at("type") == "tool_use") open.insert(block.at("id"));
-  }
-  return open.empty() ? "" : "a call without a result at the end";
-}
-
-std::string responses_problem(const json& input) {
-  std::set<std::string> open;
-  for (const json& item : input) {
-    const std::string type = item.value("type", "message");
-    if (type == "function_call") {
-      open.insert(item.at("call_id"));
-    } else if (type == "function_call_output") {
-      if (open.erase(item.at("call_id")) == 0) return "an output of no open call";
-    } else if (type == "message" && item.at("role") == "user" && !open.empty()) {
-      return "a question before the output of a call";
-    }
-  }
-  return open.empty() ? "" : "a call without an output at the end";
+  request.messages = history;
+  request.messages.push_back(ChatMessage::user("And now?"));
+  request.tools = {{"held", "", ""}};
+  return refusal_of(provider, body_for(form, std::move(request)));
 }
 
 }  // namespace
@@ -92,17 +32,15 @@ std::string problem_of(const std::vector<ChatMessage>& history) {
   if (std::string why = refusal(history); !why.empty()) return why;
   if (!is_valid_history(history)) return "not valid";
   if (history.empty()) return {};
-  if (std::string why = chat_problem(json::parse(body(detail::llm::openai_chat(), history)).at("messages"));
-      !why.empty())
-    return "chat: " + why;
-  if (std::string why =
-          anthropic_problem(json::parse(body(detail::llm::anthropic_messages(), history)).at("messages"));
-      !why.empty())
-    return "anthropic: " + why;
-  if (std::string why =
-          responses_problem(json::parse(body(detail::llm::openai_responses(), history)).at("input"));
-      !why.empty())
-    return "responses: " + why;
+  // The strictest of each dialect; last_check_test.cpp asks all.
+  static const auto forms = [] {
+    std::map<const char*, ProviderForm> all;
+    for (const char* const name : {"mistral", "openai-responses", "anthropic"})
+      all.emplace(name, form_of(name));
+    return all;
+  }();
+  for (const auto& [provider, form] : forms)
+    if (std::string why = refusal_by(provider, form, history); !why.empty()) return why;
   return {};
 }
 

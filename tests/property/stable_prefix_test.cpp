@@ -1,7 +1,9 @@
 // What a provider has cached of a conversation begins the next request, too.
+#include "llm/dialects/last_check.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "support/drive/tree_fixture.hpp"
 #include "support/prop.hpp"
+#include "support/wire/provider_request.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -21,7 +23,20 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-enum class Act { ask, answer, blank, call_tools, refused, steer_now, steer, interrupt, open, close, write };
+enum class Act {
+  ask,
+  answer,
+  blank,
+  call_tools,
+  invent_calls,
+  refused,
+  steer_now,
+  steer,
+  interrupt,
+  open,
+  close,
+  write
+};
 
 // One agent, its model and its windows, driven by random acts.
 struct Talk : TreeFixture {
@@ -64,6 +79,14 @@ struct Talk : TreeFixture {
       wanted.push_back({.id = "c" + std::to_string(++calls), .name = "look", .arguments = "{}"});
     llm->call_tools("a", std::move(wanted));
   }
+  // Names and arguments that no tool has.
+  void invent_calls(int number) {
+    if (!waits() || is_text) return;
+    const std::vector<std::string> names = {"functions.look", "look at", "<|channel|>", std::string(80, 'n')};
+    const std::string name = names[static_cast<std::size_t>(number) % names.size()];
+    llm->call_tools("a", {{.id = "c" + std::to_string(++calls), .name = name, .arguments = "{\"a\":"},
+                          {.id = "c" + std::to_string(++calls), .name = "look", .arguments = ""}});
+  }
   void change_windows(Act act) {
     if (act == Act::open) {
       windows.push_back("w" + std::to_string(++texts));
@@ -89,6 +112,9 @@ struct Talk : TreeFixture {
         break;
       case Act::call_tools:
         call_tools(number);
+        break;
+      case Act::invent_calls:
+        invent_calls(number);
         break;
       case Act::refused:
         answer(is_checked ? "no JSON" : next_text());
@@ -117,6 +143,7 @@ std::vector<ChatRequest> requests_of_any_talk(std::size_t max_tokens) {
                                                                               {4, Act::answer},
                                                                               {1, Act::blank},
                                                                               {6, Act::call_tools},
+                                                                              {2, Act::invent_calls},
                                                                               {3, Act::refused},
                                                                               {2, Act::steer_now},
                                                                               {2, Act::steer},
@@ -141,8 +168,10 @@ void remove_marks(Json& json) {
     for (Json& entry : json) remove_marks(entry);
 }
 
-Json body_of(const WireFormat& format, const ChatRequest& request) {
-  Json body = Json::parse(format.body(request, {.model = "m", .prompt_caching = true}));
+Json body_of(const WireFormat& format, ChatRequest request) {
+  const detail::llm::BodyDefaults defaults = {.model = "m", .prompt_caching = true};
+  detail::llm::last_check(request, format.dialect(), defaults);
+  Json body = Json::parse(format.body(request, defaults));
   remove_marks(body);
   return body;
 }
@@ -205,6 +234,19 @@ TEST_CASE("the stable part of a request begins the next one", "[property][llm][t
         for (const char* name : {"system", "instructions"})
           RC_ASSERT(one.value(name, Json()) == two.value(name, Json()));
         if (one.contains("tools")) RC_ASSERT(one["tools"][0] == two["tools"][0]);
+      }
+    }
+  });
+}
+
+TEST_CASE("each provider takes every request of a conversation", "[property][llm][tools][provider]") {
+  prop("whatever verbs ran, and whatever the model wrote", [] {
+    const std::size_t limit = *rc::gen::arbitrary<bool>() ? static_cast<std::size_t>(no_limit) : 200;
+    for (const ChatRequest& request : requests_of_any_talk(limit)) {
+      for (const Provider& provider : providers()) {
+        const std::string body = body_for(provider.name, request);
+        const std::string why = refusal_of(provider.name, body);
+        if (!why.empty()) RC_FAIL(why + " in " + body);
       }
     }
   });

@@ -20,10 +20,20 @@ namespace agentcore::detail::llm {
 namespace {
 
 // Written by hand, so that the parameters keep their order.
-std::string chat_tool(const ToolDescription& tool) {
+std::string chat_tool_without_schema(const ToolDescription& tool) {
   std::string text = R"({"type":"function","function":{"name":)" + json_quoted(tool.name);
   if (!tool.description.empty()) text += R"(,"description":)" + json_quoted(tool.description);
+  return text + "}}";
+}
+
+std::string chat_tool(const ToolDescription& tool) {
+  std::string text = chat_tool_without_schema(tool);
+  text.resize(text.size() - 2);
   return text + R"(,"parameters":)" + parameters_text(tool.parameters) + "}}";
+}
+
+std::string chat_tool_with_parameters(const ToolDescription& tool) {
+  return takes_parameters(tool.parameters) ? chat_tool(tool) : chat_tool_without_schema(tool);
 }
 
 std::string chat_choice(const std::string& name) {
@@ -107,7 +117,8 @@ std::string openai_chat_body(const ChatRequest& request, const BodyDefaults& def
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
   body.set("messages", messages_text(request, defaults));
-  set_openai_tools(body, request, chat_tool, chat_choice);
+  set_openai_tools(body, request, defaults.sends_empty_schemas ? chat_tool : chat_tool_with_parameters,
+                   chat_choice);
   set_response_format(body, request.response_format);
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
   if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));

@@ -67,6 +67,14 @@ bool has_members(std::string_view json) {
   return first != std::string_view::npos && json[first] != '}' && nlohmann::json::accept(json);
 }
 
+bool takes_parameters(std::string_view schema) {
+  if (!has_members(schema)) return false;
+  const nlohmann::json json = nlohmann::json::parse(schema, nullptr, false);
+  if (json.value("type", nlohmann::json()) != "object") return true;
+  const auto properties = json.find("properties");
+  return properties != json.end() && !properties->empty();
+}
+
 std::string parameters_text(std::string_view schema) {
   return has_members(schema) ? std::string(schema) : R"({"type":"object","properties":{}})";
 }

@@ -40,6 +40,9 @@ std::string json_text(const nlohmann::json& value);
 // True if the text is a JSON object that has members.
 bool has_members(std::string_view json);
 
+// False for the schema of an object without properties, and for a text that is no object with members.
+bool takes_parameters(std::string_view schema);
+
 // Returns the schema of a tool's parameters unchanged if it is an object that has members; otherwise the
 // schema of an object without any: servers refuse the schema {}.
 std::string parameters_text(std::string_view schema);

@@ -116,6 +116,10 @@ struct BodyDefaults {
   bool prompt_caching = false;
   bool sends_cache_key = false;
   std::optional<ReasoningRule> reasoning = {};  // empty: that of the dialect; see rule_of()
+  bool bridge_tool_results = false;
+  bool tool_names_begin_with_letter = false;
+  std::uint32_t shortest_tool_name = 1;
+  bool sends_empty_schemas = true;
 };
 
 // Stateless; one object per dialect.

@@ -158,7 +158,8 @@ std::optional<Error> check_numbers(const HttpLlmOptions& options) {
       .count("max_response_bytes", options.max_response_bytes, 1)
       .count("max_line_bytes", options.max_line_bytes, 1)
       .count("max_tokens", options.max_tokens.value_or(1), 1)
-      .count("tool_call_id_length", options.tool_call_id_length.value_or(1), 1, 10);
+      .count("tool_call_id_length", options.tool_call_id_length.value_or(1), 1, 10)
+      .count("shortest_tool_name", options.shortest_tool_name, 1, 64);
   for (const auto& [model, prices] : options.prices)
     validation.prices(fmt::format("prices[\"{}\"].", model), prices);
   return validation.problem();
@@ -291,6 +292,22 @@ std::string header_value(std::string_view text) {
       value += fmt::format("%{:02X}", byte);
   }
   return value;
+}
+
+BodyDefaults body_defaults(const HttpLlmOptions& options) {
+  return {options.model,
+          options.max_tokens,
+          options.max_tokens_field,
+          options.extra_body,
+          options.tool_call_id_length,
+          options.join_user_messages,
+          options.prompt_caching,
+          options.sends_cache_key,
+          options.reasoning,
+          options.bridge_tool_results,
+          options.tool_names_begin_with_letter,
+          options.shortest_tool_name,
+          options.sends_empty_schemas};
 }
 
 net::HttpRequest request_template(const HttpLlmOptions& options) {

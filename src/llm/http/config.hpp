@@ -1,6 +1,7 @@
 // The checks of HttpLlmOptions, and the values that are derived from the options.
 #pragma once
 
+#include "llm/dialects/wire_format.hpp"
 #include "llm/http/redactor.hpp"
 #include "net/transport.hpp"
 
@@ -28,6 +29,9 @@ bool is_sendable(std::string_view key) noexcept;
 
 // `text` as the value of a header: '%' and each byte that is no visible ASCII are written as %XX.
 std::string header_value(std::string_view text);
+
+// What the client of these options writes into all bodies.
+BodyDefaults body_defaults(const HttpLlmOptions& options);
 
 // A request to the server without the parts that differ from call to call: its body, its Accept header, its
 // deadline and its key. The options must have been checked.

@@ -1,6 +1,9 @@
 #include "core/home_process.hpp"
+#include "core/text_hash.hpp"
+#include "core/utf8.hpp"
 #include "core/wipe.hpp"
 #include "llm/active_calls.hpp"
+#include "llm/dialects/last_check.hpp"
 #include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/config.hpp"
@@ -17,6 +20,7 @@
 #include <agentcore/http_llm_client.hpp>
 #include <agentcore/runtime.hpp>
 
+#include <cstdint>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -41,6 +45,7 @@ struct HttpLlmClient::Impl {
     return stop.stop_requested() || shared->engine->closed() || closing;
   }
   std::optional<Error> refusal(const ChatRequest& request) const;
+  void check(ChatRequest& request);
   std::shared_ptr<detail::net::Transport> transport() const;
   detail::net::HttpRequest http_request(const ChatRequest& request, const detail::llm::CallKey& key) const;
   std::unique_ptr<detail::net::HttpHandler> recorded(std::unique_ptr<detail::net::HttpHandler> call,
@@ -64,6 +69,7 @@ struct HttpLlmClient::Impl {
   const std::shared_ptr<const void> library;                 // initialized now, and not in a turn of an agent
   const std::weak_ptr<detail::llm::ReplayTransport> replay;  // the engine owns it
   std::shared_ptr<const void> transport_hold;                // Transport::hold(), from the first call on
+  std::unordered_set<std::uint64_t> told_of_changes;  // hashes of the conversations of which check() has told
   bool closing = false;
   std::unordered_set<std::string> told;  // the conversations whose reasoning was left out
 };
@@ -72,9 +78,7 @@ HttpLlmClient::Impl::Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmO
     : error(detail::llm::check_options(options)),
       model(options.model),
       agent_header(options.agent_header),
-      defaults{options.model,          options.max_tokens,          options.max_tokens_field,
-               options.extra_body,     options.tool_call_id_length, options.join_user_messages,
-               options.prompt_caching, options.sends_cache_key,     options.reasoning},
+      defaults(detail::llm::body_defaults(options)),
       redact(detail::llm::redactor_for(options)),
       keys(options, redact),
       http(error ? detail::net::HttpRequest{} : detail::llm::request_template(options)),
@@ -105,6 +109,20 @@ std::optional<Error> HttpLlmClient::Impl::refusal(const ChatRequest& request) co
     return Error{Errc::deadline_exceeded,
                  "ChatRequest::deadline passed before the call began; set a later one"};
   return std::nullopt;
+}
+
+// Changes what the server would refuse, and logs that once for each conversation. The sink may do anything.
+void HttpLlmClient::Impl::check(ChatRequest& request) {
+  const detail::llm::Repairs repairs = detail::llm::last_check(request, shared->format.dialect(), defaults);
+  if (!repairs.any()) return;
+  const std::string agent = detail::core::valid_utf8(request.agent_id);
+  const std::string conversation = std::to_string(request.tree) + ' ' + request.agent_id;
+  if (told_of_changes.size() >= max_told) told_of_changes.clear();
+  const bool is_new = told_of_changes.insert(detail::core::text_hash(conversation)).second;
+  if (!is_new && !request.agent_id.empty()) return;
+  shared->engine->log(LogLevel::warning,
+                      "what the server would refuse was changed in a request, and not in the history",
+                      {{"agent", agent}, {"changes", repairs.text()}});
 }
 
 std::shared_ptr<detail::net::Transport> HttpLlmClient::Impl::transport() const {
@@ -180,6 +198,8 @@ void HttpLlmClient::Impl::chat(const std::shared_ptr<Impl>& impl, ChatRequest re
                                ChatSink sink) {
   if (auto error = impl->refusal(request))
     return sink.finish(ChatOutcome::failed(ChatError::from(std::move(*error))));
+  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
+  impl->check(request);
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   const Result<detail::llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));

@@ -14,7 +14,8 @@ namespace {
 
 // Sorted by name. A new provider is a new row. Servers on the local machine have an address, because
 // "localhost" may first be tried over IPv6, where they do not listen. User messages are always joined for
-// servers that apply the chat template of any open model. `prompt_cache_key` is sent where it is documented:
+// servers that apply the chat template of any open model, and answers are put between a tool's result and a
+// user message. `prompt_cache_key` is sent where it is documented:
 // Cerebras, Groq, NVIDIA and some deployments of Azure refuse it.
 constexpr Provider table[] = {
     {.name = "anthropic",
@@ -30,7 +31,11 @@ constexpr Provider table[] = {
      .auth_header = "api-key",
      .auth_prefix = "",
      .max_tokens_field = "max_completion_tokens"},
-    {.name = "cerebras", .base_url = "https://api.cerebras.ai/v1", .api_key_env = "CEREBRAS_API_KEY"},
+    {.name = "cerebras",
+     .base_url = "https://api.cerebras.ai/v1",
+     .api_key_env = "CEREBRAS_API_KEY",
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,  // it refuses reasoning_content
+                                .field = ReasoningRule::Field::reasoning}},
     {.name = "deepseek",
      .base_url = "https://api.deepseek.com/v1",
      .api_key_env = "DEEPSEEK_API_KEY",
@@ -41,37 +46,53 @@ constexpr Provider table[] = {
     {.name = "fireworks",
      .base_url = "https://api.fireworks.ai/inference/v1",
      .api_key_env = "FIREWORKS_API_KEY",
-     .join_user_messages = JoinUserMessages::always},
+     .join_user_messages = JoinUserMessages::always,
+     .bridge_tool_results = true},
     {.name = "gemini",
      .base_url = "https://generativelanguage.googleapis.com/v1beta/openai",
      .api_key_env = "GEMINI_API_KEY",
+     .tool_names_begin_with_letter = true,
+     .sends_empty_schemas = false,
      .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,
                                 .placeholder = ReasoningRule::Placeholder::google_signature}},
     {.name = "groq",
      .base_url = "https://api.groq.com/openai/v1",
      .api_key_env = "GROQ_API_KEY",
      .reasoning = ReasoningRule{.when = ReasoningRule::When::never}},  // it refuses the member
+    {.name = "kimi",
+     .base_url = "https://api.moonshot.ai/v1",
+     .api_key_env = "MOONSHOT_API_KEY",
+     .max_tokens_field = "max_completion_tokens",
+     .tool_names_begin_with_letter = true,
+     .shortest_tool_name = 3,
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,
+                                .placeholder = ReasoningRule::Placeholder::blank_text}},
     {.name = "llamacpp",
      .base_url = "http://127.0.0.1:8080/v1",
-     .join_user_messages = JoinUserMessages::always},
+     .join_user_messages = JoinUserMessages::always,
+     .bridge_tool_results = true},
     {.name = "lmstudio",
      .base_url = "http://127.0.0.1:1234/v1",
-     .join_user_messages = JoinUserMessages::always},
+     .join_user_messages = JoinUserMessages::always,
+     .bridge_tool_results = true},
     {.name = "mistral",
      .base_url = "https://api.mistral.ai/v1",
      .api_key_env = "MISTRAL_API_KEY",
      .tool_call_id_length = 9,
      .join_user_messages = JoinUserMessages::always,  // it refuses a user message after a tool's result, too
+     .bridge_tool_results = true,
      .sends_cache_key = true,
      .reasoning = ReasoningRule{.when = ReasoningRule::When::never},  // it refuses unknown members
      .extra_body = R"({"stream_options":null})"},  // it reports the usage by default, and refuses the option
     {.name = "nvidia",
      .base_url = "https://integrate.api.nvidia.com/v1",
      .api_key_env = "NVIDIA_API_KEY",
-     .join_user_messages = JoinUserMessages::always},
+     .join_user_messages = JoinUserMessages::always,
+     .bridge_tool_results = true},
     {.name = "ollama",
      .base_url = "http://127.0.0.1:11434/v1",
-     .join_user_messages = JoinUserMessages::always},
+     .join_user_messages = JoinUserMessages::always,
+     .bridge_tool_results = true},
     {.name = "openai",
      .base_url = "https://api.openai.com/v1",
      .api_key_env = "OPENAI_API_KEY",
@@ -86,15 +107,18 @@ constexpr Provider table[] = {
      .base_url = "https://openrouter.ai/api/v1",
      .api_key_env = "OPENROUTER_API_KEY",
      .join_user_messages = JoinUserMessages::always,
+     .bridge_tool_results = true,
      .app_url_header = "HTTP-Referer",
      .app_name_header = "X-Title"},
     {.name = "together",
      .base_url = "https://api.together.xyz/v1",
      .api_key_env = "TOGETHER_API_KEY",
-     .join_user_messages = JoinUserMessages::always},
+     .join_user_messages = JoinUserMessages::always,
+     .bridge_tool_results = true},
     {.name = "vllm",
      .base_url = "http://127.0.0.1:8000/v1",
      .join_user_messages = JoinUserMessages::always,
+     .bridge_tool_results = true,
      .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,
                                 .field = ReasoningRule::Field::reasoning,
                                 .same_model = false}},
@@ -168,6 +192,10 @@ Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity
   options.tool_call_id_length = provider->tool_call_id_length;
   options.join_user_messages = provider->join_user_messages;
   options.sends_cache_key = provider->sends_cache_key;
+  options.bridge_tool_results = provider->bridge_tool_results;
+  options.tool_names_begin_with_letter = provider->tool_names_begin_with_letter;
+  options.shortest_tool_name = provider->shortest_tool_name;
+  options.sends_empty_schemas = provider->sends_empty_schemas;
   options.reasoning = provider->reasoning;
   options.extra_body = provider->extra_body;
   options.headers = lines_of(provider->headers);

@@ -6,6 +6,7 @@
 #include "support/clients/forwarding_client.hpp"
 #include "support/drive/net_fixture.hpp"
 #include "support/drive/tree_fixture.hpp"
+#include "support/wire/provider_request.hpp"
 
 #include <agentcore/agentcore.hpp>
 #include <agentcore/http.hpp>
@@ -27,7 +28,8 @@ inline ForwardingClient unstreamed(LlmClient& client) {
 
 // Options for a server without a key.
 inline HttpLlmOptions options_for(Dialect dialect) {
-  if (dialect != Dialect::anthropic_messages) return {.dialect = dialect, .sends_cache_key = true};
+  if (dialect != Dialect::anthropic_messages)
+    return {.dialect = dialect, .max_tokens_field = "max_completion_tokens", .sends_cache_key = true};
   HttpLlmOptions options = provider_options("anthropic").value();
   options.api_key_env.clear();
   return options;
@@ -38,7 +40,8 @@ struct TurnFixture {
   // Answers that no message dictates have `tokens` words; 0: they are endless.
   explicit TurnFixture(std::uint64_t tokens = 5, const std::vector<std::string>& headers = {},
                        HttpLlmOptions client = {})
-      : server(options(tokens)),
+      : path(detail::llm::wire_format(client.dialect).path()),
+        server(options(tokens)),
         llm(runtime, client_options(std::move(client), headers)),
         tree(runtime, {.llm = &llm}) {
     seen.watch(tree);
@@ -52,7 +55,11 @@ struct TurnFixture {
       return ToolResult::done(std::to_string(arguments["a"].get<int>() + arguments["b"].get<int>()));
     }));
   }
-  ~TurnFixture() { CHECK(seen.violations == std::vector<std::string>{}); }
+  ~TurnFixture() {
+    CHECK(seen.violations == std::vector<std::string>{});
+    for (const standin::Record& record : server->records())
+      CHECK(refusal_of("openai", record.request, path) == "");
+  }
 
   static standin::Options options(std::uint64_t tokens) {
     standin::Options options;
@@ -89,6 +96,7 @@ struct TurnFixture {
     return nlohmann::json::parse(server->records().at(number - 1).request);
   }
 
+  std::string path;  // of all requests; a real provider would take each of them
   standin::ServerThread server;
   std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();
   Runtime runtime;

@@ -1,6 +1,7 @@
 // Fixture for the tests of HttpLlmClient: a scripted server, a Runtime, a client, and records of the results.
 #pragma once
 
+#include "support/catch.hpp"
 #include "support/drive/net_fixture.hpp"
 #include "support/observe/chat_record.hpp"
 #include "support/wire/socket_server.hpp"
@@ -12,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace agentcore::test {
 
@@ -41,6 +43,8 @@ struct LlmFixture {
     runtime = std::make_unique<Runtime>(options);
     llm = std::make_unique<HttpLlmClient>(*runtime, client_options());
   }
+
+  ~LlmFixture() { CHECK(server.refusals() == std::vector<std::string>{}); }
 
   HttpLlmOptions client_options() const {
     HttpLlmOptions options;

@@ -1,5 +1,7 @@
 #include "support/wire/socket_server.hpp"
 
+#include <agentcore/testing/request_validator.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -48,6 +50,7 @@ std::string Peer::read_request() {
       if (rest_.size() >= whole) {
         std::string request = rest_.substr(0, whole);
         rest_.erase(0, whole);
+        server_.check(request, end + 4);
         ++server_.requests_;
         server_.changed();
         return request;
@@ -190,6 +193,25 @@ void SocketServer::changed() {
   change_.notify_all();
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(signal_, &one, sizeof(one));
+}
+
+void SocketServer::check(const std::string& request, std::size_t body_at) {
+  const std::string_view line = std::string_view(request).substr(0, request.find("\r\n"));
+  const std::string_view target = line.substr(0, line.rfind(' '));
+  const std::string_view path = target.substr(target.find(' ') + 1);
+  if (!path.ends_with("/chat/completions") && !path.ends_with("/responses") && !path.ends_with("/messages"))
+    return;
+  const std::vector<std::string> problems =
+      agentcore::testing::validate_request("openai", std::string_view(request).substr(body_at), path);
+  const std::lock_guard lock(mutex_);
+  // The server may be that of any provider.
+  for (const std::string& problem : problems)
+    if (problem.find("the provider does not know this member") == problem.npos) refusals_.push_back(problem);
+}
+
+std::vector<std::string> SocketServer::refusals() const {
+  const std::lock_guard lock(mutex_);
+  return refusals_;
 }
 
 void SocketServer::note_close() {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 struct ssl_ctx_st;
 struct ssl_st;
@@ -75,6 +76,9 @@ class SocketServer {
   // Connections that the server closed because their script was over.
   int served() const noexcept { return served_; }
 
+  // Why OpenAI or Anthropic would refuse the requests to their paths that the scripts have read.
+  std::vector<std::string> refusals() const;
+
   // Blocks the calling thread until `done`, which is called again after every change here; false after a
   // minute.
   bool wait(const std::function<bool()>& done);
@@ -94,6 +98,7 @@ class SocketServer {
   void serve(int descriptor);
   void changed();
   void note_close();
+  void check(const std::string& request, std::size_t body_at);
 
   Script script_;
   ssl_ctx_st* tls_;
@@ -108,6 +113,7 @@ class SocketServer {
   std::condition_variable change_;
   int steps_ = 0;
   Time last_close_{};
+  std::vector<std::string> refusals_;
   std::list<Connection> connections_;
   std::thread acceptor_;
 };

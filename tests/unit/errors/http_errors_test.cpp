@@ -160,7 +160,8 @@ ErrorRows test::http_option_errors() {
   rows.push_back(
       {"an unknown provider", provider_options("nobody").error(), Errc::invalid_config,
        "There is no provider \"nobody\"; the known providers are anthropic, azure, cerebras, deepseek, "
-       "fireworks, gemini, groq, llamacpp, lmstudio, mistral, nvidia, ollama, openai, openai-responses, "
+       "fireworks, gemini, groq, kimi, llamacpp, lmstudio, mistral, nvidia, ollama, openai, "
+       "openai-responses, "
        "openrouter, together, "
        "vllm, xai. For another one, set HttpLlmOptions::base_url, and dialect if it does not speak "
        "OpenAI's"});

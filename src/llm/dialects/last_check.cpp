@@ -1,0 +1,196 @@
+#include "llm/dialects/last_check.hpp"
+
+#include "core/blank.hpp"
+#include "core/message_items.hpp"
+#include "core/utf8.hpp"
+#include "llm/dialects/json_text.hpp"
+#include "llm/dialects/request_body.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::detail::llm {
+namespace {
+
+constexpr std::string_view empty_question = "(empty message)";
+constexpr std::string_view empty_result = "(no output)";
+constexpr std::string_view bridge = "OK.";
+constexpr std::size_t longest_name = 64;
+
+bool is_letter(char byte) noexcept {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+bool fits_name(char byte) noexcept {
+  return is_letter(byte) || (byte >= '0' && byte <= '9') || byte == '_' || byte == '-';
+}
+
+bool may_begin_name(char byte, const BodyDefaults& defaults) noexcept {
+  return !defaults.tool_names_begin_with_letter || is_letter(byte) || byte == '_';
+}
+
+bool is_name(std::string_view name, const BodyDefaults& defaults) {
+  return !name.empty() && name.size() >= defaults.shortest_tool_name && name.size() <= longest_name &&
+         may_begin_name(name.front(), defaults) && std::ranges::all_of(name, fits_name);
+}
+
+std::string similar_name(std::string name, const BodyDefaults& defaults) {
+  std::ranges::replace_if(name, std::not_fn(fits_name), '_');
+  if (name.empty() || !may_begin_name(name.front(), defaults)) name.insert(0, 1, '_');
+  name.resize(std::clamp<std::size_t>(name.size(), defaults.shortest_tool_name, longest_name), '_');
+  return name;
+}
+
+// Broken UTF-8 in them is mended when they are written.
+bool are_arguments(const std::string& text) {
+  return is_json_object(text) || (!core::is_utf8(text) && is_json_object(core::valid_utf8(text)));
+}
+
+// The schema of an object, with the type and the properties that are missing; empty if nothing is, or if the
+// schema is of another kind. The members that it has stay as they are written.
+std::string completed_schema(const std::string& schema) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(schema, nullptr, false);
+  if (!json.is_object() || json.empty()) return {};
+  const auto type = json.find("type"), properties = json.find("properties");
+  const bool has_type = type != json.end(), has_properties = properties != json.end();
+  if (has_type ? *type != "object" : !has_properties) return {};
+  if (has_type && has_properties && properties->is_object()) return {};
+  std::string text = schema;
+  if (has_properties && !properties->is_object()) {
+    *properties = nlohmann::ordered_json::object();
+    text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+  if (!has_properties) text.insert(text.rfind('}'), R"(,"properties":{})");
+  if (!has_type) text.insert(text.find('{') + 1, R"("type":"object",)");
+  return text;
+}
+
+// Goes through the messages of a request, and makes the list of those that are sent.
+class LastCheck {
+ public:
+  LastCheck(ChatRequest& request, Dialect dialect, const BodyDefaults& defaults)
+      : request_(request),
+        defaults_(defaults),
+        bridges_(defaults.bridge_tool_results && dialect != Dialect::anthropic_messages),
+        fills_results_(dialect != Dialect::anthropic_messages) {}
+
+  Repairs run() {
+    for (ToolDescription& tool : request_.tools) check_tool(tool);
+    std::vector<ChatMessage> given = std::exchange(request_.messages, {});
+    request_.messages.reserve(given.size());
+    for (ChatMessage& message : given) {
+      places_.push_back(request_.messages.size());
+      check_calls(message);
+      if (stays(message)) add(std::move(message));
+    }
+    places_.push_back(request_.messages.size());
+    if (repairs_.left_out + repairs_.bridges != 0) move_places();
+    return repairs_;
+  }
+
+ private:
+  void check_tool(ToolDescription& tool) {
+    std::string completed = completed_schema(tool.parameters);
+    if (completed.empty()) return;
+    tool.parameters = std::move(completed);
+    ++repairs_.schemas;
+  }
+
+  void check_calls(ChatMessage& message) {
+    for (ToolCall& call : message.tool_calls()) {
+      if (!is_name(call.name, defaults_)) {
+        call.name = similar_name(std::move(call.name), defaults_);
+        ++repairs_.names;
+      }
+      if (are_arguments(call.arguments)) continue;
+      call.arguments = "{}";
+      ++repairs_.arguments;
+    }
+  }
+
+  // Whether the message is sent. Gives one that must stand at its place a text.
+  bool stays(ChatMessage& message) {
+    // A blank text is refused beside other items, too.
+    std::erase_if(message.items, [](const MessageItem& item) {
+      const auto* const text = std::get_if<TextItem>(&item);
+      return text != nullptr && !text->text.empty() && core::is_blank(text->text);
+    });
+    if (!core::is_blank(message) || !message.parts().empty() || !message.tool_calls().empty()) return true;
+    switch (message.role) {
+      case Role::user:
+        return last_is(Role::user) ? leaves_out() : fills(message, empty_question);
+      case Role::tool:
+        return !fills_results_ || fills(message, empty_result);
+      default:
+        return leaves_out();
+    }
+  }
+  bool leaves_out() {
+    ++repairs_.left_out;
+    return false;
+  }
+  bool fills(ChatMessage& message, std::string_view text) {
+    message.set_content(std::string(text));
+    ++repairs_.filled;
+    return true;
+  }
+
+  bool last_is(Role role) const {
+    return !request_.messages.empty() && request_.messages.back().role == role;
+  }
+
+  void add(ChatMessage&& message) {
+    if (bridges_ && message.role == Role::user && last_is(Role::tool)) {
+      request_.messages.push_back(ChatMessage::assistant(std::string(bridge)));
+      ++repairs_.bridges;
+    }
+    request_.messages.push_back(std::move(message));
+  }
+
+  // Numbers of messages of the given list become numbers of the new one.
+  void move_places() {
+    const auto moved = [this](std::size_t count) { return places_[std::min(count, places_.size() - 1)]; };
+    if (request_.stable_messages) request_.stable_messages = moved(*request_.stable_messages);
+    for (std::size_t& end : request_.sent_before) end = moved(end);
+    auto& ends = request_.sent_before;
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  }
+
+  ChatRequest& request_;
+  const BodyDefaults& defaults_;
+  const bool bridges_;
+  const bool fills_results_;
+  std::vector<std::size_t> places_ = {};  // for each number of given messages, how many are sent of them
+  Repairs repairs_ = {};
+};
+
+void append(std::string& text, std::size_t count, std::string_view what) {
+  if (count == 0) return;
+  if (!text.empty()) text += ", ";
+  text.append(what).append(": ").append(std::to_string(count));
+}
+
+}  // namespace
+
+std::string Repairs::text() const {
+  std::string text;
+  append(text, names, "names of tools changed");
+  append(text, arguments, "arguments replaced by {}");
+  append(text, left_out, "empty messages left out");
+  append(text, filled, "empty messages filled");
+  append(text, bridges, "answers put between a result and a user message");
+  append(text, schemas, "schemas completed");
+  return text;
+}
+
+Repairs last_check(ChatRequest& request, Dialect dialect, const BodyDefaults& defaults) {
+  return LastCheck(request, dialect, defaults).run();
+}
+
+}  // namespace agentcore::detail::llm
