@@ -7,6 +7,8 @@
 #include <agentcore/fwd.hpp>
 
 #include <functional>
+#include <optional>
+#include <string>
 
 namespace agentcore::detail::core {
 
@@ -15,8 +17,12 @@ namespace agentcore::detail::core {
 // commit that has these changes is in the store, or with the error of that commit, which is tried again. If
 // the tree is destroyed first, `done` may be destroyed without a call. It must not call code of the host.
 //
+// `stop_of`: what was changed is a stop or delete of the agent with that id ("": of all agents). A store that
+// is full takes it before everything else, and then `done` is called, too.
+//
 // False: the tree has no store, and `done` is not called. Throws std::bad_alloc; then nothing is due, and
 // `done` is not called. Defined in src/tree. @loop_thread
-AGENTCORE_INTERNAL_API bool when_stored(AgentTree& tree, std::function<void(const Result<void>&)> done);
+AGENTCORE_INTERNAL_API bool when_stored(AgentTree& tree, std::function<void(const Result<void>&)> done,
+                                        std::optional<std::string> stop_of = {});
 
 }  // namespace agentcore::detail::core

@@ -73,7 +73,7 @@ bool Persistence::has_end_work() const noexcept {
   if (detached_) return false;
   if (commit_) return commit_->has_ended();
   if (!urgent_.empty()) return true;
-  if (failed_) return !waits_ || (is_full_ && recorder_.is_urgent());
+  if (failed_) return !waits_ || (is_full_ && (recorder_.is_urgent() || waits_for_store_.has_stops()));
   return !unstored_.empty() || recorder_.is_due();
 }
 
@@ -98,7 +98,10 @@ bool Persistence::begin(bool also_empty) {
   if (urgent_.empty()) {
     if (!collect(also_empty)) return false;
     if (is_full_ && begin_urgent()) return true;
-    if (failed_ && waits_) return false;
+    if (failed_ && waits_) {
+      waits_for_store_.fail_stops(last_error_);
+      return false;
+    }
   }
   if (!urgent_.empty()) {
     start(std::move(urgent_.front()), true);
@@ -172,13 +175,14 @@ void Persistence::submit() noexcept {
   tree_.engine.waker()->notify();
 }
 
-void Persistence::when_stored(StoreWaits::Done done) {
+// A full store may take a stop at once, and everything else later.
+void Persistence::when_stored(StoreWaits::Done done, std::optional<std::string> stop_of) {
   recorder_.note_tree();
-  if (detached_ || (failed_ && waits_)) {
+  if (detached_ || (failed_ && waits_ && !(is_full_ && stop_of))) {
     const Error error = detached_ ? went_on() : last_error_;
     return tree_.engine.post([done = std::move(done), error] { done(error); });
   }
-  waits_for_store_.add(std::move(done));
+  waits_for_store_.add(std::move(done), std::move(stop_of));
   tree_.engine.waker()->notify();
 }
 
@@ -265,6 +269,11 @@ void Persistence::on_urgent_stored() {
   for (const Acknowledgement& one : all.list())
     if (is_stored(one)) stored.push_back(one);
   all.remove_if(is_stored);
+  waits_for_store_.end_stops([&](const std::string& name) {
+    return std::any_of(stored.begin(), stored.end(),
+                       [&](const Acknowledgement& one) { return one.name == name; });
+  });
+  if (waits_) waits_for_store_.fail_stops(last_error_);
   for (const Acknowledgement& one : stored)
     if (!closing_ && !tree_.hub.closed()) report(one);
 }
@@ -277,8 +286,11 @@ void Persistence::on_not_stored(const Error& error) noexcept {
     last_error_ = error;
     if (commits_urgent_)
       waits_for_store_.end_all(error);
+    else if (is_full_)
+      waits_for_store_.end_full_commit(error);
     else
       waits_for_store_.end_commit(error);
+    if (waits_for_store_.has_stops()) tree_.engine.waker()->notify();
   });
   if (!closing_) on_failure(error);
 }

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -65,7 +66,7 @@ class Persistence final : public loop::Source {
 
   Result<void> flush();
   // core::when_stored(). Throws std::bad_alloc.
-  void when_stored(StoreWaits::Done done);
+  void when_stored(StoreWaits::Done done, std::optional<std::string> stop_of);
   // The end of the tree, or of its Runtime: writes what has changed. Reports nothing.
   void close() noexcept;
 

@@ -134,10 +134,11 @@ Result<void> StoreVerbs::flush() {
 }
 
 // A verb whose second half is still queued is noted for the same commit.
-bool StoreVerbs::when_stored(std::function<void(const Result<void>&)> done) {
+bool StoreVerbs::when_stored(std::function<void(const Result<void>&)> done,
+                             std::optional<std::string> stop_of) {
   if (!tree_.persistence || tree_.is_closed()) return false;
   second_halves_.record_queued();
-  tree_.persistence->when_stored(std::move(done));
+  tree_.persistence->when_stored(std::move(done), std::move(stop_of));
   return true;
 }
 

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace agentcore::detail::tree {
@@ -39,7 +40,7 @@ class StoreVerbs {
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options);
   Result<void> flush();
   // core::when_stored(). Throws std::bad_alloc.
-  bool when_stored(std::function<void(const Result<void>&)> done);
+  bool when_stored(std::function<void(const Result<void>&)> done, std::optional<std::string> stop_of);
   // core/task_mark.hpp.
   void set_task_mark(core::NodeId agent, bool marked) noexcept;
   bool has_task_mark(core::NodeId agent) const noexcept;

@@ -112,7 +112,7 @@ AgentEntry& RouteCall::entry() const {
 }
 
 Storing RouteCall::storing() const {
-  return {core.engine, core.options.durable_answers ? core.tree : nullptr};
+  return {core.engine, core.options.durable_answers ? core.tree : nullptr, stop_of};
 }
 
 void RouteCall::check_viewers() const {
@@ -201,7 +201,7 @@ std::optional<Response> Router::refuse_too_many(const Entry& entry) {
 void Router::answer(const Entry& entry, const Request& request, Reply reply) {
   if (auto refused = refuse_stranger(entry, request)) return reply.send(std::move(*refused));
   if (auto refused = refuse_too_many(entry)) return reply.send(std::move(*refused));
-  RouteCall call{core_, request, {}, reply};
+  RouteCall call{.core = core_, .request = request, .ids = {}, .reply = reply};
   for (std::size_t i = 0; i < entry.segments.size(); ++i)
     if (entry.segments[i] == "*") call.ids.push_back(request.path[i]);
   try {

@@ -40,6 +40,7 @@ struct RouteCall {
   std::vector<std::string> ids;  // what stands in the places of the pattern
   Reply& reply;
   Wait wait = Wait::nothing;
+  std::optional<std::string> stop_of = {};  // of core::when_stored()
 
   // The tree; throws Refused if none is shown.
   AgentTree& tree() const;

@@ -84,8 +84,8 @@ void reply_when_stored(const Storing& storing, Reply&& reply, Response response)
       [&] { return std::make_shared<StoredReply>(storing.engine, std::move(reply), std::move(response)); });
   try {
     const bool waits = twice([&] {
-      return core::when_stored(*storing.tree,
-                               [waiting](const Result<void>& stored) { waiting->end(stored); });
+      return core::when_stored(
+          *storing.tree, [waiting](const Result<void>& stored) { waiting->end(stored); }, storing.stop_of);
     });
     if (!waits) return waiting->send_as_it_is();
     twice([&] { StoredReply::begin_timer(waiting); });

@@ -8,13 +8,16 @@
 #include <agentcore/fwd.hpp>
 
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace agentcore::detail::console {
 
 // What an answer needs to wait for the store of a tree. It may outlive the console.
 struct Storing {
   std::shared_ptr<loop::Engine> engine;
-  AgentTree* tree = nullptr;  // null: the answer does not wait
+  AgentTree* tree = nullptr;                // null: the answer does not wait
+  std::optional<std::string> stop_of = {};  // of core::when_stored()
 };
 
 // Sends `response`, whose body is a JSON object with members, when the store of the tree has what was changed

@@ -214,6 +214,7 @@ class SettledAnswer {
 std::optional<Response> stop(RouteCall& call) {
   const Arguments arguments(call.request, {"reason", "when", "cascade"});
   const Agent agent = call.agent();
+  call.stop_of = call.ids[0];
   StopOptions options;
   options.reason = arguments.reason_or("");
   options.when = when_of(arguments);
@@ -229,6 +230,7 @@ std::optional<Response> stop(RouteCall& call) {
 std::optional<Response> terminate(RouteCall& call) {
   const Arguments arguments(call.request, {"reason", "when"});
   const Agent agent = call.agent();
+  call.stop_of = call.ids[0];
   TerminateOptions options;
   options.reason = arguments.reason_or(text_in_query(call.request, "reason"));
   options.when = when_of(arguments);
@@ -243,6 +245,7 @@ std::optional<Response> terminate(RouteCall& call) {
 
 std::optional<Response> stop_all(RouteCall& call) {
   const Arguments arguments(call.request, {"reason", "when"});
+  call.stop_of = "";
   StopOptions options;
   options.reason = arguments.reason_or("");
   options.when = when_of(arguments);

@@ -17,7 +17,7 @@ class GuardedStore final : public Store {
     last_sync = sync;
     committed_on = std::this_thread::get_id();
     if (throws) throw std::runtime_error("the store is broken");
-    if (failure.code != Errc::none) return failure;
+    if (failure.code != Errc::none && !(has_reserve && batch.uses_reserve())) return failure;
     return records.commit(batch, sync);
   }
   Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) override {
@@ -27,6 +27,7 @@ class GuardedStore final : public Store {
 
   MemoryStore records;
   Error failure;
+  bool has_reserve = false;  // true: it fails no batch that uses the reserve
   Error read_failure;
   bool throws = false;
   std::atomic<std::size_t> commits{0};

@@ -216,6 +216,32 @@ TEST_CASE("if the store fails, the answer says so, and the change is in force", 
   CHECK(is_stopped(agent.state().value()));
 }
 
+TEST_CASE("a stop or delete that a full store takes is answered as stored, and nothing else",
+          "[console][durable][full][X37][G14]") {
+  StoredConsole life;
+  for (const char* id : {"a", "b", "c", "first"}) life.create(id);
+  life.poll();
+  life.store.failure = {Errc::store_full, "the disk is full"};
+  life.store.has_reserve = true;
+  const auto persisted = [&](const char* method, const std::string& target) {
+    return life.request(method, target, "{}").json()["persisted"];
+  };
+  CHECK(persisted("POST", "/api/agent/first/stop") == true);  // no commit has failed yet
+  CHECK(state_after_crash(life, "first") == "stopped");
+  CHECK(persisted("POST", "/api/agent/a/pause") == false);
+  CHECK(persisted("POST", "/api/agent/a/stop") == true);
+  CHECK(state_after_crash(life, "a") == "stopped, paused");
+  CHECK(persisted("DELETE", "/api/agent/b") == true);
+  CHECK(state_after_crash(life, "b") == "gone");
+  CHECK(persisted("POST", "/api/agent/c/send") == json());  // no text: refused
+  CHECK(persisted("POST", "/api/agent/a/resume") == false);
+  CHECK(state_after_crash(life, "a") == "stopped, paused");
+  life.create("new");  // the store does not know it
+  CHECK(persisted("POST", "/api/agent/new/stop") == false);
+  CHECK(persisted("POST", "/api/tree/stop") == true);
+  CHECK(state_after_crash(life, "c") == "stopped");
+}
+
 TEST_CASE("if the store takes more than a second, the answer says so", "[console][durable][X37]") {
   testing::ManualClock clock;
   KeepingExecutor executor;
