@@ -180,10 +180,13 @@ struct HttpLlmOptions {
   /// The whole call; > 0. Ends the call with Errc::total_timeout, which is retryable.
   Duration total_timeout = std::chrono::minutes(30);
 
-  /// Limit of the whole answer in bytes, decompressed; >= 1. Beyond it the call fails with
-  /// Errc::response_too_large.
+  /// Limit of an answer in bytes, decompressed; >= 1. Beyond it the call fails with Errc::response_too_large.
+  /// Counted is what is kept or delivered: a whole body, or of a stream its texts, its reasoning and the
+  /// arguments of its calls. All that is received may be 256 times as large; with a `recorder`, which keeps
+  /// all of it, it may not be larger than this.
   std::size_t max_response_bytes = std::size_t{16} << 20;
-  /// Limit of one line of a stream in bytes; >= 1. Beyond it the call fails with Errc::response_too_large.
+  /// Limit of one line of a stream in bytes; >= 1. Beyond it the call fails with Errc::response_too_large. In
+  /// Dialect::openai_responses the instructions and tools that the server repeats do not count.
   std::size_t max_line_bytes = std::size_t{1} << 20;
   /// Redirects that a call follows: 307 and 308 within one origin (scheme, host and port). Any other redirect
   /// is an error.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,16 +25,35 @@ namespace agentcore::fuzz {
 inline const std::string padding = "\n" + std::string(63, '}');
 inline constexpr std::size_t max_bytes = 1 << 12;  // of tool calls or reasoning: small, so that it is reached
 
+// The pieces follow one another, to the end of the text, or have no bytes.
+inline void check(std::span<const detail::llm::TextPiece> pieces, std::string_view text) {
+  std::size_t end = 0;
+  for (const detail::llm::TextPiece& piece : pieces) {
+    expect(piece.bytes == 0 || piece.offset == end);
+    end += piece.bytes;
+    expect(detail::core::is_utf8(piece.phase) && detail::core::is_utf8(piece.id));
+    expect(detail::core::is_utf8(text.substr(piece.bytes == 0 ? 0 : piece.offset, piece.bytes)));
+  }
+  expect(pieces.empty() || end == text.size());
+}
+
+inline void check(const detail::llm::Snapshot& snapshot) {
+  expect(detail::core::is_utf8(snapshot.content) && detail::core::is_utf8(snapshot.reasoning) &&
+         detail::core::is_utf8(snapshot.text_in_details));
+  check(snapshot.texts, snapshot.content);
+  check(snapshot.thoughts, snapshot.reasoning);
+  expect(snapshot.tool_calls.size() <= detail::llm::max_tool_calls);
+  for (const detail::llm::ToolCallPiece& piece : snapshot.tool_calls)
+    expect(detail::core::is_utf8(piece.id) && detail::core::is_utf8(piece.name) &&
+           detail::core::is_utf8(piece.arguments) && detail::core::is_utf8(piece.item));
+}
+
 inline void check(const detail::llm::AnswerObject& object) {
   expect(detail::core::is_utf8(object.content) && detail::core::is_utf8(object.reasoning) &&
          detail::core::is_utf8(object.model));
-  std::size_t end = 0;
-  for (const detail::llm::TextPiece& text : object.texts) {
-    expect(text.bytes == 0 || (text.offset >= end && text.offset + text.bytes <= object.content.size()));
-    if (text.bytes != 0) end = text.offset + text.bytes;
-    expect(detail::core::is_utf8(text.phase) && detail::core::is_utf8(text.item.id));
-  }
-  expect(object.texts.empty() || end == 0 || end == object.content.size());
+  check(object.texts, object.content);
+  check(object.thoughts, object.reasoning);
+  if (object.snapshot != nullptr) check(*object.snapshot);
   if (object.error) {
     expect(detail::core::is_utf8(object.error->message) && detail::core::is_utf8(object.error->raw));
     for (const std::string& code : object.error->codes) expect(detail::core::is_utf8(code));
@@ -59,8 +79,9 @@ inline bool same(const detail::llm::AnswerObject& a, const detail::llm::AnswerOb
   return a.content == b.content && a.reasoning == b.reasoning && a.model == b.model &&
          a.has_choice == b.has_choice && a.refused == b.refused && a.ends == b.ends &&
          a.finish_reason == b.finish_reason && a.usage.has_value() == b.usage.has_value() &&
-         a.cost == b.cost && a.error.has_value() == b.error.has_value() &&
-         a.tool_calls.size() == b.tool_calls.size() &&
+         (a.snapshot == nullptr) == (b.snapshot == nullptr) && a.content_cut == b.content_cut &&
+         a.reasoning_cut == b.reasoning_cut && a.cost == b.cost &&
+         a.error.has_value() == b.error.has_value() && a.tool_calls.size() == b.tool_calls.size() &&
          a.reasoning_pieces.size() == b.reasoning_pieces.size() &&
          a.reasoning_details.size() == b.reasoning_details.size();
 }
@@ -76,13 +97,26 @@ class Answer {
       if (!thoughts_.add(std::move(piece))) return false;
     for (detail::llm::ReasoningDetail& piece : object.reasoning_details)
       if (!thoughts_.add(std::move(piece))) return false;
+    if (object.snapshot != nullptr && !add(*object.snapshot)) return false;
     return object.tool_call_fault == detail::llm::ToolCallFault::none;
+  }
+
+  bool add(const detail::llm::Snapshot& snapshot) {
+    calls_.begin_snapshot();
+    for (detail::llm::ToolCallPiece& piece : snapshot.tool_calls)
+      if (calls_.add_snapshot(std::move(piece)) != detail::llm::ToolCallFault::none) return false;
+    thoughts_.begin_snapshot();
+    for (detail::llm::ReasoningPiece& piece : snapshot.reasoning_pieces)
+      if (!thoughts_.add_snapshot(std::move(piece))) return false;
+    for (detail::llm::ReasoningDetail& piece : snapshot.reasoning_details)
+      if (!thoughts_.add_snapshot(std::move(piece))) return false;
+    return true;
   }
 
   void finish(const detail::llm::WireFormat& format) {
     std::vector<detail::llm::ItemPlace> blocks, places;
     const ReasoningBlock made{.server = "server"};
-    for (const ReasoningBlock& block : thoughts_.finish(format, {}, made, true, blocks))
+    for (const ReasoningBlock& block : thoughts_.finish(format, ReasoningRule(), made, true, blocks))
       expect(!block.data.empty() && detail::core::is_utf8(block.data) && block.server == "server");
     std::vector<ToolCall> calls;
     if (calls_.finish(calls, places) != detail::llm::ToolCallFault::none) return;

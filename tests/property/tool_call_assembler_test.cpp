@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 using namespace agentcore;
 using namespace agentcore::detail::llm;
 
@@ -14,13 +16,17 @@ namespace {
 using Calls = std::vector<ToolCall>;
 using Pieces = std::vector<ToolCallPiece>;
 
-// Calls with ids of their own; their arguments may be anything.
+std::string object_of(const std::string& bytes) {
+  return nlohmann::json{{"a", bytes}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Calls with ids of their own; their arguments are any object, or no JSON.
 Calls any_calls() {
   Calls calls(*rc::gen::inRange<std::size_t>(1, 8));
   for (std::size_t i = 0; i < calls.size(); ++i)
     calls[i] = {"id" + std::to_string(i), *rc::gen::element<std::string>("look", "wait", "w__look"),
-                *rc::gen::oneOf(rc::gen::element<std::string>("", "{}", "{\"a\":{}}", "{}{}"),
-                                rc::gen::arbitrary<std::string>())};
+                *rc::gen::oneOf(rc::gen::element<std::string>("", "{}", "{\"a\":{}}", "{\"a\":\"}{}\"}", "x"),
+                                rc::gen::map(rc::gen::arbitrary<std::string>(), object_of))};
   return calls;
 }
 

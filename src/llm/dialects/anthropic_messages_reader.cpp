@@ -75,6 +75,7 @@ struct AnthropicMessagesReader::Delta {
   std::string_view reasoning = {};
   std::string signature = {};
   std::string arguments = {};
+  CutPair cut = {};  // at the ends of the text
 };
 
 void AnthropicMessagesReader::begin() {
@@ -82,6 +83,7 @@ void AnthropicMessagesReader::begin() {
   content_.clear();
   reasoning_.clear();
   texts_.clear();
+  is_stop_ = has_blocks_ = false;
   stands_apart_ = false;
   index_.reset();
   tool_calls_.clear();
@@ -92,6 +94,7 @@ bool AnthropicMessagesReader::read_member(const Key& key, json::value value, Ans
   if (key.unsafe_is_equal("type")) {
     type_ = word(value).value_or("");
     object.ends = object.ends || type_ == "message_stop";
+    is_stop_ = is_stop_ || type_ == "message_stop" || type_ == "content_block_stop";
   } else if (key.unsafe_is_equal("index")) {
     std::uint64_t index = 0;
     if (!value.get_uint64().get(index)) index_ = index;
@@ -113,13 +116,28 @@ void AnthropicMessagesReader::finish(AnswerObject& object) {
     for (ToolCallPiece& piece : tool_calls_) piece.index = call_index(*index_);
     for (ReasoningPiece& piece : reasoning_pieces_) piece.index = *index_;
   }
-  object.tool_calls = tool_calls_;
-  object.reasoning_pieces = reasoning_pieces_;
   object.other_items = other_items_;
-  if (!content_.empty()) object.content = content_;
-  object.texts = texts_;
-  if (!reasoning_.empty()) object.reasoning = reasoning_;
+  if (has_blocks_ || is_stop_) {
+    give_snapshot(has_blocks_ ? Repeats::answer : Repeats::item, object);
+  } else {
+    object.tool_calls = tool_calls_;
+    object.reasoning_pieces = reasoning_pieces_;
+    if (!content_.empty()) object.content = content_;
+    if (!reasoning_.empty()) object.reasoning = reasoning_;
+  }
   if (object.error || !loose_.message.empty()) note_code(type_, loose_);
+}
+
+void AnthropicMessagesReader::give_snapshot(Repeats what, AnswerObject& object) {
+  if (tool_calls_.empty() && reasoning_pieces_.empty() && content_.empty() && reasoning_.empty()) return;
+  object.begins_block = false;
+  snapshot_ = {.what = what,
+               .content = content_,
+               .texts = texts_,
+               .reasoning = reasoning_,
+               .tool_calls = tool_calls_,
+               .reasoning_pieces = reasoning_pieces_};
+  object.snapshot = &snapshot_;
 }
 
 // The first event of a stream: an answer without its blocks. False: not an object; in errors this member is a
@@ -158,7 +176,7 @@ bool AnthropicMessagesReader::read_answer(const Key& key, json::value value, Ans
 void AnthropicMessagesReader::read_blocks(json::value value, AnswerObject& object) {
   json::array blocks;
   if (value.get_array().get(blocks)) return;
-  object.has_choice = true;
+  object.has_choice = has_blocks_ = true;
   std::uint64_t place = 0;
   for (auto entry : blocks) {
     json::value block;
@@ -218,8 +236,10 @@ void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64
                    .begins = true,
                    .item = {.place = place.value_or(0)}});
   } else if (block.type == "redacted_thinking") {
-    add_reasoning(
-        {.index = place.value_or(0), .block = std::move(block.whole), .item = {.place = place.value_or(0)}});
+    add_reasoning({.index = place.value_or(0),
+                   .block = std::move(block.whole),
+                   .begins = true,
+                   .item = {.place = place.value_or(0)}});
   } else if (block.type == "fallback") {
     take_fallback(block, place, object);
   } else if (block.type == "tool_use") {
@@ -237,9 +257,7 @@ void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64
 void AnthropicMessagesReader::take_text(std::string_view text, std::optional<std::uint64_t> place) {
   if (text.empty()) return;
   const bool begins = std::exchange(stands_apart_, false) || texts_.empty();
-  if (begins && !content_.empty()) content_ += between_blocks;
-  if (place && begins)
-    texts_.push_back({.offset = content_.size(), .index = place, .item = {.place = *place}});
+  if (place && begins) texts_.push_back({.offset = content_.size(), .index = place, .place = *place});
   content_ += text;
   if (place) texts_.back().bytes += text.size();
 }
@@ -250,8 +268,10 @@ void AnthropicMessagesReader::take_fallback(Block& block, std::optional<std::uin
                                             AnswerObject& object) {
   fallback_model_ = std::move(block.to_model);
   object.answering_model = fallback_model_;
-  add_reasoning(
-      {.index = place.value_or(0), .block = std::move(block.whole), .item = {.place = place.value_or(0)}});
+  add_reasoning({.index = place.value_or(0),
+                 .block = std::move(block.whole),
+                 .begins = true,
+                 .item = {.place = place.value_or(0)}});
 }
 
 // Keeps one block more than a ReasoningAssembler takes, so that the assembler refuses the answer.
@@ -272,6 +292,7 @@ void AnthropicMessagesReader::read_delta(json::value value, AnswerObject& object
   if (!is_object(value) || value.get_object().get(members)) return;
   object.has_choice = true;
   object.content = object.reasoning = {};  // of a second delta in one object, which reuses the buffers
+  object.content_cut = object.reasoning_cut = {};
   Delta delta;
   for (auto entry : members) {
     json::field field;
@@ -289,13 +310,13 @@ void AnthropicMessagesReader::read_delta_member(const Key& key, json::value valu
   if (key.unsafe_is_equal("type")) {
     delta.kind = Delta::kind_of(word(value).value_or(""));
   } else if (key.unsafe_is_equal("text")) {
-    delta.words = text(value, words_).value_or("");
+    delta.words = piece(value, words_, delta.cut).value_or("");
   } else if (key.unsafe_is_equal("thinking")) {
-    delta.reasoning = text(value, reasoning_text_).value_or("");
+    delta.reasoning = piece(value, reasoning_text_, delta.cut).value_or("");
   } else if (key.unsafe_is_equal("signature")) {
     delta.signature = word(value).value_or("");
   } else if (key.unsafe_is_equal("partial_json")) {
-    delta.arguments = word(value).value_or("");
+    delta.arguments = piece(value, repaired_word_, delta.cut).value_or("");
   }
 }
 
@@ -305,16 +326,19 @@ void AnthropicMessagesReader::take_delta(Delta& delta, AnswerObject& object) {
       break;
     case Delta::Kind::text:
       object.content = delta.words;
+      object.content_cut = delta.cut;
       break;
     case Delta::Kind::thinking:
       object.reasoning = delta.reasoning;
-      if (!delta.reasoning.empty()) reasoning_pieces_.push_back({.text = std::string(delta.reasoning)});
+      object.reasoning_cut = delta.cut;
+      if (!delta.reasoning.empty() || delta.cut)
+        reasoning_pieces_.push_back({.text = std::string(delta.reasoning), .cut = delta.cut});
       break;
     case Delta::Kind::signature:
       reasoning_pieces_.push_back({.signature = std::move(delta.signature)});
       break;
     case Delta::Kind::arguments:
-      add_call({.arguments = std::move(delta.arguments)}, object);
+      add_call({.arguments = std::move(delta.arguments), .cut = delta.cut}, object);
       break;
   }
 }

@@ -21,10 +21,11 @@ namespace agentcore::detail::llm {
 // - `reasoning_effort` is its effort. Thinking itself is turned on by extra_body: {"thinking": {...}}.
 std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaults& defaults);
 
-// Reads by the names of members, not by an event's type: each name means the same in every event. Indexes
-// count all blocks of an answer, texts and reasoning included, so the index of a tool call may exceed the
-// range of an assembler. Indexes from max_tool_calls - 1 on are all written as max_tool_calls - 1: blocks
-// come one after the other, and the first piece of each call marks its beginning.
+// Reads by the names of members, not by an event's type: each name means the same in every event, but that
+// the blocks in the events that end a block or the answer were sent before. Indexes count all blocks of an
+// answer, texts and reasoning included, so the index of a tool call may exceed the range of an assembler.
+// Indexes from max_tool_calls - 1 on are all written as max_tool_calls - 1: blocks come one after the other,
+// and the first piece of each call marks its beginning.
 class AnthropicMessagesReader final : public JsonAnswerReader {
  private:
   struct Block;
@@ -50,14 +51,18 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   void read_usage(Value value, AnswerObject& object);
   void add_call(ToolCallPiece piece, AnswerObject& object);
   void add_reasoning(ReasoningPiece piece);
+  void give_snapshot(Repeats what, AnswerObject& object);
 
   std::string type_;              // of the event, the answer or the error
-  std::string content_;           // of blocks
+  std::string content_;           // of blocks, without separators
   std::string reasoning_;         // the same
   std::string words_;             // the text of a delta, if simdjson refuses it
   std::string reasoning_text_;    // the reasoning of a delta, likewise
-  bool stands_apart_ = false;     // a separator goes before the next text of content_
-  std::vector<TextPiece> texts_;  // of content_, in a whole body
+  bool stands_apart_ = false;     // another block lies before the next text of content_
+  bool is_stop_ = false;          // the event ends a block or the answer: what it has was sent before
+  bool has_blocks_ = false;       // a whole answer
+  std::vector<TextPiece> texts_;  // of content_, in a whole answer
+  Snapshot snapshot_;
   std::string model_;
   std::string fallback_model_;
   std::string message_id_;

@@ -96,13 +96,13 @@ bool is_digit(char c) noexcept {
 
 // True if the object holds nothing but a piece of text and a model's name.
 bool is_plain(const AnswerObject& object) noexcept {
-  if (!object.has_choice || object.refused || object.ends || object.repeats || object.begins_block)
+  if (!object.has_choice || object.refused || object.ends || object.snapshot || object.begins_block)
     return false;
   if (object.finish_reason || object.usage || object.cost || object.error) return false;
   if (!object.reasoning.empty() || !object.answering_model.empty() || !object.begins.empty()) return false;
   if (!object.tool_calls.empty() || object.tool_call_fault != ToolCallFault::none) return false;
   if (!object.reasoning_pieces.empty() || !object.reasoning_details.empty()) return false;
-  if (!object.texts.empty()) return false;
+  if (!object.texts.empty() || object.content_cut || object.reasoning_cut) return false;
   return object.text_in_details.empty() && !object.too_many_details && object.other_items.empty();
 }
 
@@ -147,7 +147,7 @@ const char* ChunkShape::take_value(const Place& place, const char* at, const End
   std::string& buffer = place.use == Use::content ? other_content_ : other_model_;
   if (!text.is_escaped) {
     buffer.assign(at, text.end);
-  } else if (!unescape_json({at - 1, text.end + 1}, buffer)) {
+  } else if (CutPair cut; !unescape_json_piece({at - 1, text.end + 1}, buffer, cut) || cut) {
     return nullptr;
   }
   (place.use == Use::content ? texts.content : texts.model) = buffer;

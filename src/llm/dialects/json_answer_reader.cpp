@@ -24,6 +24,54 @@ std::string repaired(std::string_view text) {
   return valid.size() > text.size() + most_repair ? std::string() : valid;
 }
 
+// The bytes of a number that a parser may refuse though JSON allows it, or of one that JSON does not know but
+// servers send; 0 for any other text. `text` begins where a value does.
+std::size_t odd_number(std::string_view text) noexcept {
+  constexpr std::size_t most_digits = 18;  // any number of them fits into 64 bits
+  for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
+    if (text.starts_with(word)) return word.size();
+  std::size_t at = text.starts_with('-') ? 1 : 0;
+  const auto digits = [&] {
+    const std::size_t begin = at;
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+    return at - begin;
+  };
+  const std::size_t first = at, whole = digits();
+  if (whole == 0 || (whole > 1 && text[first] == '0')) return 0;
+  bool is_odd = whole > most_digits;
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    if (digits() == 0) return 0;
+  }
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
+    if (digits() == 0) return 0;
+    is_odd = true;
+  }
+  return is_odd ? at : 0;
+}
+
+// The JSON with 0 in place of such numbers, padded; empty if there is none.
+std::string with_plain_numbers(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  bool is_in_text = false, is_found = false, begins_value = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = !is_in_text && begins_value ? odd_number(text.substr(at)) : 0;
+    is_found = is_found || size != 0;
+    plain += size != 0 ? '0' : text[at];
+    if (is_in_text && text[at] == '\\' && at + 1 < text.size())
+      plain += text[++at];
+    else if (text[at] == '"' && size == 0)
+      is_in_text = !is_in_text;
+    begins_value = size == 0 && (std::string_view(":,[ \t\r\n").find(text[at]) != std::string_view::npos);
+    at += std::max<std::size_t>(size, 1);
+  }
+  if (!is_found) return {};
+  return plain.append(simdjson::SIMDJSON_PADDING, ' ');
+}
+
 }  // namespace
 
 // Makes the parser large enough, in powers of two: simdjson itself would grow to the exact size, each time. A
@@ -142,7 +190,14 @@ bool JsonAnswerReader::parse_body(std::string_view json, AnswerObject& object) {
   const std::string_view text = core::is_utf8(json) ? pad(json) : pad(repaired(json));
   std::string inner;
   if (!check(text, inner)) return false;
-  return read_padded(inner.empty() ? text : pad(inner), object) == simdjson::SUCCESS;
+  const bool is_read = read_padded(inner.empty() ? text : pad(inner), object) == simdjson::SUCCESS;
+  object.ends = is_read;
+  return is_read;
+}
+
+simdjson::error_code JsonAnswerReader::check(simdjson::dom::parser& checker, std::string_view text,
+                                             simdjson::dom::element& root) {
+  return checker.parse(text.data(), text.size(), false).get(root);
 }
 
 // True if a padded text is JSON to its last byte. `inner` is set if another text is to be read instead:
@@ -151,7 +206,14 @@ bool JsonAnswerReader::check(std::string_view text, std::string& inner) {
   simdjson::dom::parser checker;  // a dozen times as large as the text: freed before the text is read
   if (checker.allocate(std::max<std::size_t>(text.size(), 64), body_depth)) return false;
   simdjson::dom::element root, first;
-  const auto error = checker.parse(text.data(), text.size(), false).get(root);
+  auto error = check(checker, text, root);
+  std::string plain;
+  if (error && error != simdjson::STRING_ERROR) {
+    plain = with_plain_numbers(text);
+    if (!plain.empty())
+      error =
+          check(checker, std::string_view(plain).substr(0, plain.size() - simdjson::SIMDJSON_PADDING), root);
+  }
   if (error) return error == simdjson::STRING_ERROR;  // half a surrogate pair is tolerated
   if (root.is_array() && root.at(0).get(first) == simdjson::SUCCESS) inner = simdjson::minify(first);
   return true;

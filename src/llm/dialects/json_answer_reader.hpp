@@ -42,7 +42,11 @@ class JsonAnswerReader : public AnswerReader {
   std::optional<std::string_view> text(Value& value, std::string& repair) {
     return text_of(value, repair, broken_string_);
   }
-  // The same for a short text that is used at once.
+  // The same for a piece of a longer text; see piece_of().
+  std::optional<std::string_view> piece(Value& value, std::string& repair, CutPair& cut) {
+    return piece_of(value, repair, broken_string_, cut);
+  }
+  // The text, for one that is used at once.
   std::optional<std::string_view> word(Value& value) { return text(value, repaired_word_); }
   // Marks a value that may differ in chunks that are otherwise the same: a content of any type, the model,
   // and what is not used.
@@ -74,6 +78,8 @@ class JsonAnswerReader : public AnswerReader {
   void reserve(std::size_t size);
   bool holds_large_buffers() const noexcept;
   static bool check(std::string_view text, std::string& inner);
+  static simdjson::error_code check(simdjson::dom::parser& checker, std::string_view text,
+                                    simdjson::dom::element& root);
 
   simdjson::ondemand::parser parser_;
   std::string padded_;        // a padded copy, if the original has no padding

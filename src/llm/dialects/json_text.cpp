@@ -20,6 +20,14 @@ std::optional<char32_t> unit_at(std::string_view token) noexcept {
   return unit;
 }
 
+// Where the closing quote is; npos: there is none.
+std::size_t end_of(std::string_view token) noexcept {
+  std::size_t at = 0;
+  for (; at < token.size() && token[at] != '"'; ++at)
+    if (token[at] == '\\') ++at;
+  return at < token.size() ? at : std::string_view::npos;
+}
+
 // Removes \uXXXX, or a pair of them, from the beginning of `token`.
 bool take_unicode(std::string_view& token, std::string& text) {
   const auto high = unit_at(token);
@@ -47,12 +55,16 @@ bool take_escape(std::string_view& token, std::string& text) {
   return true;
 }
 
-}  // namespace
+bool is_high(char32_t unit) noexcept {
+  return unit >= 0xD800 && unit < 0xDC00;
+}
 
-bool unescape_json(std::string_view token, std::string& text) {
-  text.clear();
-  if (!token.starts_with('"')) return false;
-  token.remove_prefix(1);
+bool is_low(char32_t unit) noexcept {
+  return unit >= 0xDC00 && unit < 0xE000;
+}
+
+// From behind the opening quote to the closing one.
+bool unescape_rest(std::string_view token, std::string& text) {
   for (;;) {
     const auto plain = token.find_first_of("\"\\");
     if (plain == std::string_view::npos) return false;
@@ -60,6 +72,52 @@ bool unescape_json(std::string_view token, std::string& text) {
     token.remove_prefix(plain);
     if (token.front() == '"') return true;
     if (!take_escape(token, text)) return false;
+  }
+}
+
+// The first half of a pair right before the closing quote, with the token up to it; 0 without one.
+std::uint16_t high_at_end(std::string_view token) noexcept {
+  constexpr std::size_t size = 6;  // of \uXXXX
+  const auto quote = end_of(token);
+  if (quote < size || token[quote - size] != '\\') return 0;
+  const auto unit = unit_at(token.substr(quote - size, size));
+  if (!unit || !is_high(*unit)) return 0;
+  std::size_t slashes = 0;  // before it: an odd number escapes its own
+  while (slashes < quote - size && token[quote - size - 1 - slashes] == '\\') ++slashes;
+  return slashes % 2 == 0 ? static_cast<std::uint16_t>(*unit) : std::uint16_t{0};
+}
+
+}  // namespace
+
+bool unescape_json(std::string_view token, std::string& text) {
+  text.clear();
+  if (!token.starts_with('"')) return false;
+  return unescape_rest(token.substr(1), text);
+}
+
+bool unescape_json_piece(std::string_view token, std::string& text, CutPair& cut) {
+  text.clear();
+  cut = {};
+  if (!token.starts_with('"')) return false;
+  token.remove_prefix(1);
+  if (const auto unit = unit_at(token); unit && is_low(*unit)) {
+    cut.low = static_cast<std::uint16_t>(*unit);
+    token.remove_prefix(6);
+  }
+  if (!unescape_rest(token, text)) return false;
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  if (!text.ends_with(replacement)) return true;
+  cut.high = high_at_end(token);
+  if (cut.high != 0) text.resize(text.size() - replacement.size());
+  return true;
+}
+
+void append_pair(std::string& text, std::uint16_t high, std::uint16_t low) {
+  if (high != 0 && low != 0) {
+    core::append_utf8(text, 0x10000 + ((char32_t{high} - 0xD800) << 10U) + (char32_t{low} - 0xDC00));
+  } else {
+    if (high != 0) core::append_utf8(text, high);
+    if (low != 0) core::append_utf8(text, low);
   }
 }
 

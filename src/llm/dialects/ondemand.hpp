@@ -29,6 +29,19 @@ inline std::optional<std::string_view> text_of(simdjson::ondemand::value& value,
   return std::nullopt;
 }
 
+// The same for a piece of a longer text: `cut` receives what is left at its ends of a pair of surrogates.
+inline std::optional<std::string_view> piece_of(simdjson::ondemand::value& value, std::string& repair,
+                                                bool& broken, CutPair& cut) {
+  simdjson::ondemand::json_type type;
+  if (value.type().get(type) || type != simdjson::ondemand::json_type::string) return std::nullopt;
+  const std::string_view token = value.raw_json_token();
+  std::string_view text;
+  if (value.get_string().get(text) == simdjson::SUCCESS) return text;
+  if (unescape_json_piece(token, repair, cut)) return repair;
+  broken = true;
+  return std::nullopt;
+}
+
 // Calls `take` with each member of an object. False: not an object.
 template <typename Take>
 bool each_member(simdjson::ondemand::value value, Take&& take) {

@@ -26,12 +26,18 @@ bool is_first(json::object& choice) {
 }  // namespace
 
 void OpenAiChatReader::begin() {
-  tool_calls_.clear();
-  kept_reasoning_.clear();
-  details_.clear();
-  refusal_.clear();
-  texts_.clear();
+  begin(delta_);
+  begin(message_);
+  message_.whole = true;
   failure_.reset();
+}
+
+void OpenAiChatReader::begin(Message& message) {
+  message.tool_calls.clear();
+  message.kept_reasoning.clear();
+  message.details.clear();
+  message.refusal.clear();
+  message.texts.clear();
 }
 
 bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObject& object) {
@@ -51,16 +57,23 @@ bool OpenAiChatReader::read_member(const Key& key, json::value value, AnswerObje
 }
 
 void OpenAiChatReader::finish(AnswerObject& object) {
-  object.reasoning_pieces = kept_reasoning_;
+  object.reasoning_pieces = delta_.kept_reasoning;
   object.other_items = other_items_;
   if (failure_ && !object.error) object.error = std::move(failure_);
-  if (refusal_.empty()) return;
-  content_.assign(object.content);
-  if (!content_.empty()) texts_.push_back({.bytes = content_.size()});
-  texts_.push_back({.offset = content_.size(), .bytes = refusal_.size(), .refusal = true});
-  content_ += refusal_;
-  object.content = content_;
-  object.texts = texts_;
+  add_refusal(delta_, object);
+}
+
+// The refusal follows the content.
+void OpenAiChatReader::add_refusal(Message& message, AnswerObject& object) {
+  if (message.refusal.empty()) return;
+  object.refused = true;
+  message.content.assign(object.content);
+  if (!message.content.empty()) message.texts.push_back({.bytes = message.content.size()});
+  message.texts.push_back(
+      {.offset = message.content.size(), .bytes = message.refusal.size(), .refusal = true});
+  message.content += message.refusal;
+  object.content = message.content;
+  object.texts = message.texts;
 }
 
 // Only the first choice is read, see is_first(). Further choices come if HttpLlmOptions::extra_body requests
@@ -85,59 +98,77 @@ void OpenAiChatReader::read_choice(json::object choice, AnswerObject& object) {
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
     if (key.unsafe_is_equal("delta")) {
-      read_message(field.value(), false, object);
+      read_message(field.value(), delta_, object);
     } else if (key.unsafe_is_equal("message")) {
-      read_message(field.value(), true, object);
+      read_whole_message(field.value(), object);
     } else if (key.unsafe_is_equal("finish_reason")) {
       const auto reason = word(field.value());
       if (!reason || reason->empty()) continue;
       AnswerEnd end = answer_end_of(*reason);
       object.finish_reason = end.reason;
       failure_ = std::move(end.error);
+    } else if (key.unsafe_is_equal("usage")) {
+      read_usage(field.value(), object);  // Moonshot
     } else if (key.unsafe_is_equal("error")) {
       read_error(field.value(), object);  // OpenRouter, in the middle of a stream
     }
   }
 }
 
-// A delta, or a whole message.
-void OpenAiChatReader::read_message(json::value value, bool whole, AnswerObject& object) {
-  json::object message;
-  if (value.get_object().get(message)) return;
-  for (auto entry : message) {
+// A message is the whole answer so far, beside a delta or after all of them; or the only form of it.
+void OpenAiChatReader::read_whole_message(json::value value, AnswerObject& object) {
+  said_ = AnswerObject{};
+  begin(message_);
+  read_message(value, message_, said_);
+  add_refusal(message_, said_);
+  object.refused = object.refused || said_.refused;
+  object.tool_call_fault = std::max(object.tool_call_fault, said_.tool_call_fault);
+  object.too_many_details = object.too_many_details || said_.too_many_details;
+  snapshot_ = {.content = said_.content,
+               .texts = said_.texts,
+               .reasoning = said_.reasoning,
+               .text_in_details = said_.text_in_details,
+               .tool_calls = said_.tool_calls,
+               .reasoning_pieces = message_.kept_reasoning,
+               .reasoning_details = said_.reasoning_details};
+  object.snapshot = &snapshot_;
+}
+
+void OpenAiChatReader::read_message(json::value value, Message& message, AnswerObject& object) {
+  const bool whole = message.whole;
+  json::object members;
+  if (value.get_object().get(members)) return;
+  for (auto entry : members) {
     json::field field;
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
     if (key.unsafe_is_equal("content")) {
-      read_content(field.value(), object);
+      read_content(field.value(), message, object);
     } else if (key.unsafe_is_equal("tool_calls")) {
-      tool_call_reader().read_list(field.value(), whole, object);
+      tool_call_reader(message).read_list(field.value(), whole, object);
     } else if (key.unsafe_is_equal("function_call")) {
-      tool_call_reader().read_single(field.value(), whole, object);
+      tool_call_reader(message).read_single(field.value(), whole, object);
     } else if (key.unsafe_is_equal("reasoning_content")) {
-      read_reasoning(field.value(), true, object);
+      read_reasoning(field.value(), true, message, object);
     } else if (key.unsafe_is_equal("reasoning")) {
-      read_reasoning(field.value(), false, object);
+      read_reasoning(field.value(), false, message, object);
     } else if (key.unsafe_is_equal("reasoning_details")) {
-      detail_reader().read_list(field.value(), whole, object);
+      detail_reader(message).read_list(field.value(), whole, object);
     } else if (key.unsafe_is_equal("extra_content")) {
-      keep_extra(json_of(field.value()));
+      keep_extra(json_of(field.value()), message);
     } else if (key.unsafe_is_equal("images") || key.unsafe_is_equal("audio")) {
       note_other(key.unsafe_is_equal("audio") ? "audio" : "images", field.value());
     } else if (key.unsafe_is_equal("refusal")) {
-      if (const auto words = word(field.value()); words && !words->empty()) {
-        refusal_ = *words;
-        object.refused = true;
-      }
+      message.refusal = word(field.value()).value_or("");
     }
   }
 }
 
 // Gemini puts the signature of an answer without calls into extra_content of its last chunk; in other chunks
 // that member only marks reasoning. Kept without a check: the JSON is parsed when it is given back.
-void OpenAiChatReader::keep_extra(std::string_view extra) {
+void OpenAiChatReader::keep_extra(std::string_view extra, Message& message) {
   if (!extra.starts_with('{') || extra.find("\"thought_signature\"") == std::string_view::npos) return;
-  kept_reasoning_.push_back(
+  message.kept_reasoning.push_back(
       {.index = UINT64_MAX, .block = R"({"extra_content":)" + std::string(extra) + "}", .of_message = true});
 }
 
@@ -148,62 +179,70 @@ void OpenAiChatReader::note_other(const char* name, json::value value) {
     note_other_item(name);
 }
 
-ToolCallReader OpenAiChatReader::tool_call_reader() {
-  return {tool_calls_, kept_reasoning_, other_items_, repaired_word_, broken_string_};
+ToolCallReader OpenAiChatReader::tool_call_reader(Message& message) {
+  return {message.tool_calls, message.kept_reasoning, other_items_, repaired_word_, broken_string_};
 }
 
-DetailReader OpenAiChatReader::detail_reader() {
-  return {details_, words_in_details_, repaired_word_, broken_string_};
+DetailReader OpenAiChatReader::detail_reader(Message& message) {
+  return {message.details, message.words_in_details, repaired_word_, broken_string_};
 }
 
 // DeepSeek, llama.cpp and LM Studio send "reasoning_content", OpenRouter, Ollama and newer vLLM "reasoning",
 // and some both. The first, also when it is empty, is `wanted_back`: DeepSeek refuses calls of tools without
 // it. The second is only for servers whose rule names it.
-void OpenAiChatReader::read_reasoning(json::value value, bool wanted_back, AnswerObject& object) {
-  const bool said = !object.reasoning.empty();  // the view may point into reasoning_
+void OpenAiChatReader::read_reasoning(json::value value, bool wanted_back, Message& message,
+                                      AnswerObject& object) {
+  // The view may point into the buffer.
+  const bool said = !object.reasoning.empty() || object.reasoning_cut;
   if (said && !wanted_back) return;
-  const auto words = text(value, said ? repaired_word_ : reasoning_);
+  CutPair cut;
+  std::string& buffer = said ? repaired_word_ : message.reasoning;
+  const auto words = message.whole ? text(value, buffer) : piece(value, buffer, cut);
   if (!words) return;
   if (!said) object.reasoning = *words;
-  kept_reasoning_.push_back({.index = 0, .text = std::string(*words), .of_field_reasoning = !wanted_back});
+  if (!said) object.reasoning_cut = cut;
+  message.kept_reasoning.push_back(
+      {.index = 0, .text = std::string(*words), .of_field_reasoning = !wanted_back, .cut = cut});
 }
 
 // A text, or the parts of one (Mistral).
-void OpenAiChatReader::read_content(json::value value, AnswerObject& object) {
+void OpenAiChatReader::read_content(json::value value, Message& message, AnswerObject& object) {
   mark(value, ChunkShape::Use::content);
-  if (const auto words = text(value, content_)) {
+  CutPair& cut = object.content_cut;
+  cut = {};
+  if (const auto words = message.whole ? text(value, message.content) : piece(value, message.content, cut)) {
     object.content = *words;
     return;
   }
   json::array parts;
   json::json_type type;
   if (value.type().get(type) || type != json::json_type::array || value.get_array().get(parts)) return;
-  content_.clear();
-  reasoning_text_.clear();
+  message.content.clear();
+  message.reasoning_text.clear();
   for (auto entry : parts) {
     json::object part;
     if (entry.get_object().get(part)) break;
-    read_part(part);
+    read_part(part, message);
   }
-  object.content = content_;
-  if (!reasoning_text_.empty()) object.reasoning = reasoning_text_;
+  object.content = message.content;
+  if (!message.reasoning_text.empty()) object.reasoning = message.reasoning_text;
 }
 
 // {"type": "text", "text": "..."}, or {"type": "thinking", "thinking": [{"type": "text", "text": "..."}]}.
-void OpenAiChatReader::read_part(json::object part) {
+void OpenAiChatReader::read_part(json::object part, Message& message) {
   for (auto entry : part) {
     json::field field;
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
     if (key.unsafe_is_equal("text")) {
-      if (const auto words = word(field.value())) content_ += *words;
+      if (const auto words = word(field.value())) message.content += *words;
     } else if (key.unsafe_is_equal("thinking")) {
       json::array pieces;
       if (field.value().get_array().get(pieces)) return;
       for (auto piece : pieces) {
         json::value words;
         if (piece["text"].get(words)) continue;  // a reference
-        if (const auto text = word(words)) reasoning_text_ += *text;
+        if (const auto text = word(words)) message.reasoning_text += *text;
       }
     }
   }
@@ -236,6 +275,10 @@ void OpenAiChatReader::read_usage(json::value value, AnswerObject& object) {
       usage.prompt = said_count(field.value());
     } else if (key.unsafe_is_equal("completion_tokens")) {
       usage.completion = said_count(field.value());
+    } else if (key.unsafe_is_equal("input_tokens")) {  // gateways before other dialects
+      if (!usage.prompt) usage.prompt = said_count(field.value());
+    } else if (key.unsafe_is_equal("output_tokens")) {
+      if (!usage.completion) usage.completion = said_count(field.value());
     } else if (key.unsafe_is_equal("total_tokens")) {
       usage.total = said_count(field.value());
     } else if (key.unsafe_is_equal("prompt_tokens_details")) {
@@ -246,7 +289,8 @@ void OpenAiChatReader::read_usage(json::value value, AnswerObject& object) {
           usage.cache_written = std::max(usage.cache_written, said_count(count));
         }
       });
-    } else if (key.unsafe_is_equal("prompt_cache_hit_tokens")) {  // DeepSeek
+    } else if (key.unsafe_is_equal("prompt_cache_hit_tokens") ||  // DeepSeek
+               key.unsafe_is_equal("cached_tokens")) {            // Moonshot
       usage.cache_read = std::max(usage.cache_read, said_count(field.value()));
     } else if (key.unsafe_is_equal("cache_creation_input_tokens")) {  // LiteLLM
       usage.cache_written = std::max(usage.cache_written, said_count(field.value()));

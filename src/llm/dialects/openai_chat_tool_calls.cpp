@@ -112,7 +112,7 @@ void ToolCallReader::read_function(json::value value, ToolCallPiece& piece) {
     if (key.unsafe_is_equal("name")) {
       if (const auto text = text_of(field.value(), repair_, broken_)) piece.name = *text;
     } else if (key.unsafe_is_equal("arguments")) {
-      if (const auto text = text_of(field.value(), repair_, broken_)) {
+      if (const auto text = piece_of(field.value(), repair_, broken_, piece.cut)) {
         piece.arguments = *text;
       } else if (!broken_) {
         // Arguments that are not a string are not in pieces either.

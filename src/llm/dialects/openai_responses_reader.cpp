@@ -12,7 +12,6 @@ namespace {
 namespace json = simdjson::ondemand;
 
 constexpr std::string_view event_prefix = "response.";
-constexpr std::string_view between_summaries = "\n\n";
 
 bool names_error(std::string_view type) noexcept {
   return type.ends_with("error") || type.ends_with("Error");
@@ -49,14 +48,19 @@ std::optional<std::uint64_t> output_index_of(json::value& value) noexcept {
 }  // namespace
 
 void OpenAiResponsesReader::begin() {
-  for (std::string* text :
-       {&type_, &item_id_, &arguments_, &response_id_, &status_, &reason_, &content_, &reasoning_})
+  for (std::string* text : {&type_, &item_id_, &arguments_, &response_id_, &status_, &reason_, &output_text_})
     text->clear();
-  delta_ = {};
+  delta_ = text_ = {};
+  delta_cut_ = {};
+  has_part_ = false;
   output_index_.reset();
-  summary_index_ = 0;
+  summary_index_ = content_index_ = 0;
   item_ = Item{};
   has_output_ = false;
+  forget_content();
+}
+
+void OpenAiResponsesReader::forget_content() {
   texts_.clear();
   tool_calls_.clear();
   blocks_.clear();
@@ -67,7 +71,11 @@ bool OpenAiResponsesReader::read_member(const Key& key, json::value value, Answe
   if (key.unsafe_is_equal("response")) {
     read_response(value, object);
   } else if (key.unsafe_is_equal("item")) {
-    read_item(value, false, object);
+    read_item(value, object);
+  } else if (key.unsafe_is_equal("part")) {
+    json::object part;
+    has_part_ = !value.get_object().get(part);
+    if (has_part_) read_part(part, 0, object);
   } else if (key.unsafe_is_equal("output")) {
     read_output(value, object);
   } else {
@@ -80,7 +88,11 @@ bool OpenAiResponsesReader::read_event_member(const Key& key, json::value& value
   if (key.unsafe_is_equal("type")) {
     type_ = word(value).value_or("");
   } else if (key.unsafe_is_equal("delta")) {
-    delta_ = text(value, delta_repair_).value_or("");
+    delta_ = piece(value, delta_repair_, delta_cut_).value_or("");
+  } else if (key.unsafe_is_equal("text") || key.unsafe_is_equal("refusal")) {
+    text_ = text(value, text_repair_).value_or("");
+  } else if (key.unsafe_is_equal("content_index")) {
+    content_index_ = count_of(value);
   } else if (key.unsafe_is_equal("output_index")) {
     output_index_ = output_index_of(value);
   } else if (key.unsafe_is_equal("summary_index")) {
@@ -108,6 +120,8 @@ void OpenAiResponsesReader::read_response(json::value value, AnswerObject& objec
 bool OpenAiResponsesReader::read_response_member(const Key& key, json::value& value, AnswerObject& object) {
   if (key.unsafe_is_equal("id")) {
     response_id_ = word(value).value_or("");
+  } else if (key.unsafe_is_equal("output_text")) {
+    output_text_ = word(value).value_or("");
   } else if (key.unsafe_is_equal("status")) {
     if (const auto name = word(value))
       status_ = *name;
@@ -166,13 +180,9 @@ void OpenAiResponsesReader::read_output(json::value value, AnswerObject& object)
     json::value item;
     if (entry.get(item)) return;
     item_ = Item{};
-    const std::size_t texts = texts_.size();
-    read_item(item, true, object);
-    for (std::size_t i = texts; i < texts_.size(); ++i) {
-      texts_[i].item = {index, item_.id};
-      texts_[i].index = index;
-      texts_[i].phase = item_.phase;
-    }
+    const std::size_t texts = texts_.texts.size(), thoughts = texts_.thoughts.size();
+    read_item(item, object);
+    texts_.name(texts, thoughts, {.index = index, .phase = item_.phase, .id = item_.id, .place = index});
     add_whole_item(index++, object);
   }
   object.places = index + 1;
@@ -197,9 +207,8 @@ void OpenAiResponsesReader::add_whole_item(std::uint64_t index, AnswerObject& ob
   tool_calls_.push_back(std::move(item_.call));
 }
 
-// `whole`: of a whole response, whose text was not delivered before. Its text is read first: an iterator that
-// met an error must not be rewound.
-void OpenAiResponsesReader::read_item(json::value value, bool whole, AnswerObject& object) {
+// Its text is read first: an iterator that met an error must not be rewound.
+void OpenAiResponsesReader::read_item(json::value value, AnswerObject& object) {
   json::object members;
   std::string_view all;
   if (value.get_object().get(members) || members.raw_json().get(all) || members.reset().error()) return;
@@ -211,7 +220,7 @@ void OpenAiResponsesReader::read_item(json::value value, bool whole, AnswerObjec
     if (key.unsafe_is_equal("encrypted_content")) {
       const auto words = word(field.value());
       encrypted = words && !words->empty();
-    } else if (whole && (key.unsafe_is_equal("content") || key.unsafe_is_equal("summary"))) {
+    } else if (key.unsafe_is_equal("content") || key.unsafe_is_equal("summary")) {
       read_parts(field.value(), object);
     } else {
       read_item_member(key, field.value());
@@ -244,27 +253,16 @@ void OpenAiResponsesReader::read_item_member(const Key& key, json::value& value)
 void OpenAiResponsesReader::read_parts(json::value value, AnswerObject& object) {
   json::array parts;
   if (value.get_array().get(parts)) return;
-  bool first = true;
+  std::uint64_t number = 0;
   for (auto entry : parts) {
     json::object part;
     if (entry.get_object().get(part)) return;
-    read_part(part, std::exchange(first, false), object);
+    read_part(part, number++, object);
   }
 }
 
-// A separator goes between the texts of two items.
-void OpenAiResponsesReader::add_text(std::string_view words, bool refusal) {
-  if (words.empty()) return;
-  const bool begins = !std::exchange(item_.has_text, true);
-  if (begins && !content_.empty()) content_ += between_blocks;
-  if (begins || texts_.back().refusal != refusal)
-    texts_.push_back({.offset = content_.size(), .refusal = refusal});
-  content_ += words;
-  texts_.back().bytes += words.size();
-}
-
 // {"type": "output_text", "text": ...}, {"type": "refusal", "refusal": ...}, or one of reasoning.
-void OpenAiResponsesReader::read_part(json::object part, bool first, AnswerObject& object) {
+void OpenAiResponsesReader::read_part(json::object part, std::uint64_t number, AnswerObject& object) {
   std::string type, words;
   for (auto entry : part) {
     json::field field;
@@ -277,12 +275,9 @@ void OpenAiResponsesReader::read_part(json::object part, bool first, AnswerObjec
     }
   }
   object.refused = object.refused || type == "refusal";
-  if (type == "output_text" || type == "refusal") {
-    add_text(words, type == "refusal");
-  } else if (type == "summary_text" || type == "reasoning_text") {
-    if (type == "summary_text" && !first) reasoning_ += between_summaries;
-    reasoning_ += words;
-  }
+  if (type == "output_text" || type == "refusal") texts_.add(words, number, type == "refusal");
+  if (type == "summary_text") texts_.add_thought(words, number);
+  if (type == "reasoning_text") texts_.add_thought(words, unseparated_parts + number);
 }
 
 void OpenAiResponsesReader::finish(AnswerObject& object) {
@@ -300,13 +295,16 @@ void OpenAiResponsesReader::finish(AnswerObject& object) {
 }
 
 void OpenAiResponsesReader::give_output(AnswerObject& object) {
-  object.repeats = true;
-  object.content = content_;
-  object.texts = texts_;
-  object.reasoning = reasoning_;
-  object.tool_calls = tool_calls_;
-  object.reasoning_pieces = blocks_;
+  if (texts_.content.empty()) texts_.add(output_text_, 0, false);
+  give(Repeats::answer, object);
   object.other_items = other_items_;
+}
+
+void OpenAiResponsesReader::give(Repeats what, AnswerObject& object) {
+  snapshot_ = texts_.snapshot(what);
+  if (what == Repeats::answer) snapshot_.tool_calls = tool_calls_;
+  if (what == Repeats::answer) snapshot_.reasoning_pieces = blocks_;
+  object.snapshot = &snapshot_;
 }
 
 void OpenAiResponsesReader::finish_event(AnswerObject& object) {
@@ -318,53 +316,96 @@ void OpenAiResponsesReader::finish_event(AnswerObject& object) {
     give_output(object);
     return finish_response(is_final(status_) ? status_ : status, object);
   }
-  forget_output(object);
   object.error.reset();
+  if (type == "response.output_item.added" || type == "response.output_item.done")
+    return finish_item(type.ends_with(".done"), object);
+  if (has_part_ && type.ends_with("_part.done")) return finish_part(object);
+  forget_output(object);
   if (type == "response.created") {
     object.begins = response_id_;
-  } else if (type == "response.output_text.delta") {
-    finish_text(delta_, false, object);
-  } else if (type == "response.refusal.delta") {
-    finish_text(delta_, true, object);
-    object.refused = !delta_.empty();
+  } else if (type.starts_with("response.output_text.") || type.starts_with("response.refusal.")) {
+    finish_text(type, object);
   } else if (type == "response.function_call_arguments.delta") {
     finish_arguments(delta_, false, object);
   } else if (type == "response.function_call_arguments.done") {
     finish_arguments(arguments_, true, object);
-  } else if (type == "response.output_item.added") {
-    finish_item(false, object);
-  } else if (type == "response.output_item.done") {
-    finish_item(true, object);
-  } else if (type.starts_with("response.reasoning") && type.ends_with(".delta")) {
-    object.reasoning = delta_;
-  } else if (type == "response.reasoning_summary_part.added" && summary_index_ != 0) {
-    object.reasoning = between_summaries;
+  } else if (type.starts_with("response.reasoning")) {
+    finish_reasoning(type, object);
   }
 }
 
-void OpenAiResponsesReader::finish_text(std::string_view text, bool refusal, AnswerObject& object) {
-  texts_.push_back({0, text.size(), refusal, output_index_, {}, {0, item_id_}});
+TextPiece OpenAiResponsesReader::piece_of_event(std::size_t bytes, std::uint64_t part) const {
+  return {.bytes = bytes, .index = output_index_, .part = part, .id = item_id_};
+}
+
+// A piece of a text or of a refusal, or all of it.
+void OpenAiResponsesReader::finish_text(std::string_view type, AnswerObject& object) {
+  const bool is_done = type.ends_with(".done");
+  if (!is_done && !type.ends_with(".delta")) return;
+  const std::string_view text = is_done ? text_ : delta_;
+  TextPiece& piece = texts_.texts.emplace_back(piece_of_event(text.size(), content_index_));
+  piece.refusal = type.starts_with("response.refusal.");
+  object.refused = piece.refusal && !text.empty();
+  if (is_done) {
+    texts_.content = text;
+    return give(Repeats::part, object);
+  }
   object.content = text;
-  object.texts = texts_;
+  object.content_cut = delta_cut_;
+  object.texts = texts_.texts;
+}
+
+// The same for reasoning, and its summary.
+void OpenAiResponsesReader::finish_reasoning(std::string_view type, AnswerObject& object) {
+  const bool is_done = type.ends_with(".done"), is_piece = type.ends_with(".delta");
+  if (!is_done && !is_piece && type != "response.reasoning_summary_part.added") return;
+  const bool is_summary = type.find("summary") != std::string_view::npos;
+  const std::string_view text = is_done ? text_ : is_piece ? delta_ : std::string_view();
+  texts_.thoughts.push_back(
+      piece_of_event(text.size(), is_summary ? summary_index_ : unseparated_parts + content_index_));
+  if (is_done) {
+    texts_.reasoning = text;
+    return give(Repeats::part, object);
+  }
+  object.reasoning = text;
+  if (is_piece) object.reasoning_cut = delta_cut_;
+  object.thoughts = texts_.thoughts;
+}
+
+// {"part": {"type": ..., "text": ...}}
+void OpenAiResponsesReader::finish_part(AnswerObject& object) {
+  for (TextPiece& piece : texts_.texts) piece = piece_of_part(piece, content_index_);
+  for (TextPiece& piece : texts_.thoughts)
+    piece = piece_of_part(
+        piece, piece.part < unseparated_parts ? summary_index_ : unseparated_parts + content_index_);
+  give(Repeats::part, object);
+}
+
+TextPiece OpenAiResponsesReader::piece_of_part(const TextPiece& piece, std::uint64_t part) const {
+  TextPiece of_event = piece_of_event(piece.bytes, part);
+  of_event.offset = piece.offset;
+  of_event.refusal = piece.refusal;
+  return of_event;
 }
 
 // Of a message, a call, or of reasoning that is to be sent back. A separator goes between the texts of two
 // items.
 void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
   object.begins_block = !done;
+  object.tool_call_fault = ToolCallFault::none;
+  tool_calls_.clear();
+  blocks_.clear();
+  other_items_.clear();
   if (!is_taken(item_.type)) note_other_item(item_.type);
   object.other_items = other_items_;
   if (done && !item_.block.empty()) {
-    blocks_.push_back({.index = output_index_.value_or(0),
+    blocks_.push_back({.index = output_index_,
                        .block = std::move(item_.block),
                        .item = {0, item_.id},
                        .is_unsigned = item_.is_unsigned});
     object.reasoning_pieces = blocks_;
   }
-  if (item_.type == "message") {
-    texts_.push_back({.index = output_index_, .phase = item_.phase, .item = {0, item_.id}});
-    object.texts = texts_;
-  }
+  finish_item_text(done, object);
   if (item_.type != "function_call") return;
   ToolCallPiece piece = std::move(item_.call);
   piece.item = item_.id;
@@ -373,11 +414,28 @@ void OpenAiResponsesReader::finish_item(bool done, AnswerObject& object) {
   finish_piece(std::move(piece), object);
 }
 
-// Without an index, the item's id may identify the call: in llama.cpp it is the id of the call.
+// Its text was sent before, or not at all.
+void OpenAiResponsesReader::finish_item_text(bool done, AnswerObject& object) {
+  if (!done) {
+    texts_.texts.clear();
+    object.refused = false;
+  }
+  if (item_.type == "message" && texts_.texts.empty())
+    texts_.texts.push_back({.offset = texts_.content.size()});
+  texts_.name(0, 0, {.index = output_index_, .phase = item_.phase, .id = item_.id});
+  if (done) {
+    give(Repeats::item, object);
+  } else {
+    object.texts = texts_.texts;
+  }
+}
+
+// The item's id identifies the call: in llama.cpp it is the id of the call.
 void OpenAiResponsesReader::finish_arguments(std::string_view arguments, bool done, AnswerObject& object) {
   ToolCallPiece piece;
-  if (!output_index_) piece.id = item_id_;
+  piece.item = item_id_;
   piece.arguments = arguments;
+  if (!done) piece.cut = delta_cut_;
   piece.replaces = done;
   finish_piece(std::move(piece), object);
 }
@@ -413,9 +471,7 @@ void OpenAiResponsesReader::finish_error(AnswerObject& object) {
 
 // Only a whole response has an output; in other objects a member of that name has another meaning.
 void OpenAiResponsesReader::forget_output(AnswerObject& object) {
-  texts_.clear();
-  tool_calls_.clear();
-  blocks_.clear();
+  forget_content();
   other_items_.clear();
   object.tool_call_fault = ToolCallFault::none;
   object.refused = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llm/dialects/json_answer_reader.hpp"
+#include "llm/dialects/response_texts.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <cstddef>
@@ -18,8 +19,8 @@ namespace agentcore::detail::llm {
 // unknown type is ignored; a type that ends in "error" is an error.
 //
 // Where the arguments of a call come more than once, in pieces and then whole, the whole ones count; servers
-// that send them in only one of the two ways are read as well. The text of an answer is taken from its
-// deltas; a text without events of its own is taken from the last event. Output indexes count all items of an
+// that send them in only one of the two ways are read as well. Texts come in deltas, and again in the events
+// that end their part, their item and the answer: these are snapshots. Output indexes count all items of an
 // answer, so they may exceed the range of a ToolCallAssembler: the items from there on share its last index,
 // which works because they come one after the other.
 class OpenAiResponsesReader final : public JsonAnswerReader {
@@ -32,7 +33,6 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
     ToolCallPiece call;
     std::string block;         // all of it, if it is reasoning
     bool is_unsigned = false;  // reasoning that is not encrypted
-    bool has_text = false;     // in texts_
   };
 
   void begin() override;
@@ -45,32 +45,43 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   void read_response(Value value, AnswerObject& object);
   void read_usage(Value value, AnswerObject& object);
   void read_output(Value value, AnswerObject& object);
-  void read_item(Value value, bool whole, AnswerObject& object);
+  void read_item(Value value, AnswerObject& object);
   void read_item_member(const Key& key, Value& value);
-  void add_text(std::string_view words, bool refusal);
   void read_parts(Value value, AnswerObject& object);
-  void read_part(Object part, bool first, AnswerObject& object);
+  void read_part(Object part, std::uint64_t number, AnswerObject& object);
   void add_whole_item(std::uint64_t index, AnswerObject& object);
 
   // The interpretation of the members together.
   void finish_event(AnswerObject& object);
   void give_output(AnswerObject& object);
   void finish_item(bool done, AnswerObject& object);
-  void finish_text(std::string_view text, bool refusal, AnswerObject& object);
+  void finish_text(std::string_view type, AnswerObject& object);
+  void finish_reasoning(std::string_view type, AnswerObject& object);
+  void finish_part(AnswerObject& object);
+  TextPiece piece_of_part(const TextPiece& piece, std::uint64_t part) const;
+  void finish_item_text(bool done, AnswerObject& object);
+  void give(Repeats what, AnswerObject& object);
+  TextPiece piece_of_event(std::size_t bytes, std::uint64_t part) const;
   void finish_arguments(std::string_view arguments, bool done, AnswerObject& object);
   void finish_piece(ToolCallPiece&& piece, AnswerObject& object);
   void finish_response(std::string_view status, AnswerObject& object);
   void finish_error(AnswerObject& object);
   void forget_output(AnswerObject& object);
+  void forget_content();
 
   // Of an event.
   std::string type_;
   std::string_view delta_;
   std::string delta_repair_;
+  CutPair delta_cut_;
+  std::string_view text_;  // of the event that ends a text
+  std::string text_repair_;
   std::string item_id_;
   std::string arguments_;
   std::optional<std::uint64_t> output_index_;
   std::uint64_t summary_index_ = 0;
+  std::uint64_t content_index_ = 0;
+  bool has_part_ = false;
   Item item_;
 
   // Of a response, which may be inside an event.
@@ -79,9 +90,9 @@ class OpenAiResponsesReader final : public JsonAnswerReader {
   std::string reason_;  // why it is incomplete
   std::string model_;
   bool has_output_ = false;
-  std::string content_;           // of all its messages
-  std::vector<TextPiece> texts_;  // of content_, or of an event
-  std::string reasoning_;         // all of it
+  std::string output_text_;  // a copy of all texts, or the only one
+  ResponseTexts texts_;      // of a response, of an item, or of a part
+  Snapshot snapshot_;
 
   std::vector<ToolCallPiece> tool_calls_;
   std::vector<ReasoningPiece> blocks_;

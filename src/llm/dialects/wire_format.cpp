@@ -30,6 +30,12 @@ std::string_view to_string(JoinUserMessages join) noexcept {
 
 namespace detail::llm {
 
+std::span<const std::string_view> WireFormat::echoed_members() const noexcept {
+  static constexpr std::string_view of_responses[] = {"instructions", "tools", "prompt", "metadata"};
+  return dialect() == Dialect::openai_responses ? std::span(of_responses)
+                                                : std::span<const std::string_view>();
+}
+
 const WireFormat& wire_format(Dialect dialect) noexcept {
   switch (dialect) {
     case Dialect::openai_responses:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "llm/dialects/api_error.hpp"
+#include "llm/dialects/json_text.hpp"
 #include "llm/dialects/reasoning_details.hpp"
 #include "llm/dialects/tool_call_assembler.hpp"
 #include "llm/dialects/usage_counts.hpp"
@@ -27,27 +28,50 @@ inline constexpr std::size_t max_reasoning_blocks = 1000;  // of one answer
 
 // A piece of reasoning, for a ReasoningAssembler.
 struct ReasoningPiece {
-  std::uint64_t index = 0;     // of the block in the answer
-  std::string text = {};       // appended to the earlier pieces
-  std::string signature = {};  // the same
-  std::string block = {};      // the whole block, as JSON: the other fields are ignored then
-  bool begins = false;         // its block; in a block that was not begun, signatures are ignored
-  bool of_message = false;     // belongs to the message, not to its calls: it goes back without calls, too
-  ItemPlace item = {};         // of the block: that of its first piece counts
+  std::optional<std::uint64_t> index = 0;  // of the block in the answer; empty: see ItemPlace::id
+  std::string text = {};                   // appended to the earlier pieces
+  std::string signature = {};              // the same
+  std::string block = {};                  // the whole block, as JSON: the other fields are ignored then
+  bool begins = false;                     // its block; in a block that was not begun, signatures are ignored
+  bool of_message = false;  // belongs to the message, not to its calls: it goes back without calls, too
+  ItemPlace item = {};      // of the block: that of its first piece counts
   // Only for a server whose rule has that: see ReasoningRule::field and takes_unsigned.
   bool of_field_reasoning = false;
   bool is_unsigned = false;
+  CutPair cut = {};  // at the ends of `text`
 };
 
-// A piece of AnswerObject::content that belongs to one item of an answer. Without bytes: what is known of the
-// item, whose text comes in other objects.
+// A piece of a text that belongs to one item of an answer. Without bytes: what is known of the item, whose
+// text comes in other objects.
 struct TextPiece {
-  std::size_t offset = 0;  // in the content
+  std::size_t offset = 0;  // in the text; the pieces follow one another without a gap
   std::size_t bytes = 0;
   bool refusal = false;
   std::optional<std::uint64_t> index = {};  // of the item in the answer
-  std::string phase = {};                   // of the item; empty: not known
-  ItemPlace item = {};
+  std::uint64_t part = 0;                   // of the item: which of its texts
+  std::string_view phase = {};              // of the item; empty: not known
+  std::string_view id = {};                 // the same
+  std::uint64_t place = 0;                  // see ItemPlace
+};
+
+// Parts from this number on (TextPiece::part) continue the text before them without a separator.
+inline constexpr std::uint64_t unseparated_parts = 1'000'000;
+
+// What a snapshot repeats.
+enum class Repeats : std::uint8_t { part, item, answer };
+
+// What a server sends again, whole, after or beside its pieces; or what it sends in no other way. The texts
+// are without separators. `tool_calls` is empty, or has all calls of what is repeated.
+struct Snapshot {
+  Repeats what = Repeats::answer;
+  std::string_view content = {};
+  std::span<const TextPiece> texts = {};
+  std::string_view reasoning = {};
+  std::span<const TextPiece> thoughts = {};  // of `reasoning`
+  std::string_view text_in_details = {};     // see AnswerObject
+  std::span<ToolCallPiece> tool_calls = {};
+  std::span<ReasoningPiece> reasoning_pieces = {};
+  std::span<ReasoningDetail> reasoning_details = {};
 };
 
 // The separator between two texts of one answer with another block between them.
@@ -59,10 +83,13 @@ struct AnswerObject {
   std::string_view content;                   // valid UTF-8
   std::string_view reasoning;                 // valid UTF-8
   std::span<const TextPiece> texts;           // of `content`; none: it belongs to the text before
+  std::span<const TextPiece> thoughts;        // of `reasoning`; the same
+  CutPair content_cut;                        // at the ends of `content`
+  CutPair reasoning_cut;                      // at the ends of `reasoning`
+  const Snapshot* snapshot = nullptr;         // besides the pieces above; null: none
   bool has_choice = false;                    // the object holds an answer, possibly an empty one
   bool refused = false;                       // the model refuses to answer; `content` has its text
   bool ends = false;                          // nothing of the answer follows
-  bool repeats = false;                       // the object is the whole answer and repeats the earlier parts
   std::optional<FinishReason> finish_reason;  // `unknown` for any other reason
   std::optional<UsageCounts> usage;
   std::optional<double> cost;  // as the provider reports it
@@ -139,6 +166,8 @@ class WireFormat {
   // True if an answer is a list of items in an order of its own. If not, its reasoning has no place among its
   // texts and calls.
   bool has_items() const noexcept { return dialect() != Dialect::openai_chat; }
+  // The names of members with which an answer repeats its request: they may make a line long.
+  std::span<const std::string_view> echoed_members() const noexcept;
 
  protected:
   ~WireFormat() = default;

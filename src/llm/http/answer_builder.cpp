@@ -11,6 +11,7 @@ namespace {
 
 // What is kept of the body of an HTTP error, and the longest error at the end of a stream.
 constexpr std::size_t failure_bytes = 64 * 1024;
+constexpr std::string_view quoted_done_mark = "\"[DONE]\"";
 constexpr std::size_t large_object = 256 * 1024;  // a reader that parsed a larger one is replaced
 
 bool is_success(int status) noexcept {
@@ -26,13 +27,22 @@ struct FirstEvent final : SseReader::Listener {
   std::string data;
 };
 
+// The data without blank space around it, for data that is about as short as a word.
+std::string_view bare(std::string_view data) noexcept {
+  constexpr std::size_t longest_word = 64;
+  constexpr std::string_view white_space = " \t\r\n";
+  if (data.size() > longest_word) return data;
+  const auto first = data.find_first_not_of(white_space);
+  if (first == std::string_view::npos) return {};
+  return data.substr(first, data.find_last_not_of(white_space) - first + 1);
+}
+
 }  // namespace
 
 AnswerBuilder::AnswerBuilder(AnswerContext& context, const ChatRequest& request, AnswerListener& listener,
                              Binding binding)
     : context_(context),
-      asked_stream_(request.stream),
-      reader_(context.max_line_bytes),
+      reader_(context.max_line_bytes, context.format.echoed_members()),
       usage_(context.prices, request),
       content_(context, std::move(binding), usage_, listener) {
 }
@@ -45,8 +55,6 @@ void AnswerBuilder::begin(const net::HttpHead& head, std::chrono::sys_time<std::
     retry_headers_.should_retry = should_retry(head);
   } else if (head.content_type == "text/event-stream") {
     phase_ = Phase::declared_stream;
-  } else if (!asked_stream_ || head.content_type == "application/json") {
-    phase_ = Phase::body;
   }
 }
 
@@ -64,21 +72,35 @@ bool AnswerBuilder::feed(std::string_view bytes) {
       body_.append(bytes.substr(0, failure_bytes - std::min(failure_bytes, body_.size())));
       return true;
     case Phase::body:
-      body_.append(bytes);
-      return true;
+      return feed_body(bytes);
   }
   return true;
 }
 
-// Keeps the beginning of the answer in body_ until it is clear whether the answer is a stream.
+bool AnswerBuilder::feed_body(std::string_view bytes) {
+  if (body_.size() + bytes.size() > context_.max_response_bytes) {
+    error_ =
+        std::make_unique<ChatError>(context_.errors.answer_too_large(status_, context_.max_response_bytes));
+    return false;
+  }
+  body_.append(bytes);
+  return true;
+}
+
+// Keeps the beginning of the answer in body_ until it is clear whether the answer is a stream: some servers
+// send one to a request for a whole answer, or as JSON.
 bool AnswerBuilder::feed_beginning(std::string_view bytes) {
+  const std::size_t held_bytes = body_.size();
   body_.append(bytes);
   const bool declared = phase_ == Phase::declared_stream;
   AnswerForm form = form_of(body_, declared);
   if (form == AnswerForm::unclear && body_.size() <= max_unclear_bytes) return true;
   if (form == AnswerForm::unclear) form = declared ? AnswerForm::events : AnswerForm::body;
   phase_ = form == AnswerForm::events ? Phase::stream : Phase::body;
-  if (phase_ == Phase::body) return true;
+  if (phase_ == Phase::body) {
+    body_.resize(held_bytes);
+    return feed_body(bytes);
+  }
   const std::string held = std::exchange(body_, {});
   return feed_stream(held);
 }
@@ -91,11 +113,12 @@ bool AnswerBuilder::feed_stream(std::string_view bytes) {
 }
 
 bool AnswerBuilder::on_event(std::string_view data, std::size_t readable_behind) {
-  if (data == done_mark) {
+  const std::string_view word = bare(data);
+  if (word == done_mark || word == quoted_done_mark) {
     phase_ = Phase::complete;
     return false;
   }
-  if (data.empty()) return true;
+  if (word.empty() || word == "null") return true;
   made_reader_large_ = made_reader_large_ || data.size() > large_object;
   AnswerObject object;
   if (!context_.reader->parse_chunk(data, readable_behind, object)) {

@@ -41,6 +41,8 @@ class AnswerBuilder final : private SseReader::Listener {
   // The outcome if the call is stopped now, or was before the transfer ended with `end`.
   ChatOutcome cancelled() const;
   ChatOutcome cancelled(const net::HttpEnd& end);
+  // What is to be logged of the answer; empty: nothing.
+  std::string_view note() const noexcept { return content_.note(); }
   // Releases memory that a large answer took from the client. Not from within feed() or finish().
   void release_memory();
 
@@ -57,6 +59,7 @@ class AnswerBuilder final : private SseReader::Listener {
   bool on_event(std::string_view data, std::size_t readable_behind) override;
   bool feed_beginning(std::string_view bytes);
   bool feed_stream(std::string_view bytes);
+  bool feed_body(std::string_view bytes);
   void note_end(const net::HttpEnd& end);
   ChatOutcome finish_body(std::string_view note);
   ChatOutcome finish_failure(std::string_view note);
@@ -68,7 +71,6 @@ class AnswerBuilder final : private SseReader::Listener {
   // What each piece of a stream reads and writes comes first.
   AnswerContext& context_;
   int status_ = 0;
-  const bool asked_stream_;
   Phase phase_ = Phase::undeclared;
   bool made_reader_large_ = false;
   bool request_sent_ = true;  // as far as is known

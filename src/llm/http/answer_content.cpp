@@ -17,56 +17,75 @@ bool has_content(const AnswerObject& object) noexcept {
 
 bool AnswerContent::take(AnswerObject& object, int status) {
   place_ = std::exchange(next_place_, next_place_ + object.places);
-  if (object.repeats) forget_known(object);
   take_meta(object);
   note_other_items(object);
   if (!is_same_message(object)) fail(context_.errors.other_message(status));
   if (object.error) fail(context_.errors.api(status, *object.error));
-  if (error_ || !take_tool_calls(object, status) || !take_reasoning(object, status)) return false;
-  object.reasoning = shown_reasoning(object);
-  const std::string separated = separated_text(object);
-  const std::string_view text = separated.empty() ? object.content : separated;
-  if (object.reasoning.empty()) return text.empty() || deliver(text);
-  const std::string content(text);  // a receiver may start a call, which uses the same reader
-  return deliver_reasoning(object.reasoning) && (content.empty() || deliver(content));
+  if (error_) return false;
+  if (object.begins_block) texts_.end_item(true);
+  if (object.begins_block && thoughts_) thoughts_->end_item(false);
+  return take_tool_calls(object, status) && take_reasoning(object, status) && take_texts(object, status);
 }
 
-// Notes the places of the object's texts. The object's text with a separator before it, if another block lies
-// between it and the text delivered before; else empty.
-std::string AnswerContent::separated_text(const AnswerObject& object) {
-  new_block_ = new_block_ || object.begins_block;
-  if (object.texts.empty()) {
-    if (object.content.empty()) return {};
-    const std::string_view separator = begin_text({.item = {.place = place_}});
-    texts_.add(separator.size() + object.content.size(), separator.size(), place_);
-    return separator.empty() ? std::string() : std::string(separator).append(object.content);
-  }
-  std::string_view first;
-  std::size_t end = 0;
-  for (const TextPiece& found : object.texts) {
-    TextPiece piece = found;
-    piece.item.place += place_;
-    if (piece.bytes == 0) {
-      object.begins_block ? texts_.begin(piece) : texts_.learn(piece);
-      continue;
-    }
-    const std::string_view separator = begin_text(piece);
-    const std::size_t before = end == 0 ? separator.size() : piece.offset - end;
-    if (end == 0) first = separator;
-    texts_.add(before + piece.bytes, before, piece.item.place);
-    end = piece.offset + piece.bytes;
-  }
-  return first.empty() ? std::string() : std::string(first).append(object.content);
+// True for an object with a piece of text alone that needs nothing before it: nearly all are.
+bool AnswerContent::is_plain(const AnswerObject& object) const noexcept {
+  return !object.snapshot && object.texts.empty() && object.thoughts.empty() && object.reasoning.empty() &&
+         object.text_in_details.empty() && !object.reasoning_cut && texts_.is_plain(object.content_cut);
 }
 
-// Begins another text, unless the piece continues the one that grows. Returns the separator that goes before
-// the piece.
-std::string_view AnswerContent::begin_text(const TextPiece& piece) {
-  const bool is_apart = std::exchange(new_block_, false) || !texts_.is_current_item(piece);
-  const bool is_after_call = std::exchange(call_began_, false);
-  if (is_apart || is_after_call || !texts_.is_current(piece)) texts_.begin(piece);
-  if (texts_.is_empty()) return {};
-  return is_apart || (is_after_call && context_.format.has_items()) ? between_blocks : std::string_view();
+// A receiver may start a call, which uses the same reader: all is taken from the object before any of it is
+// delivered.
+bool AnswerContent::take_texts(AnswerObject& object, int status) {
+  has_pieces_ = has_pieces_ || !object.content.empty();
+  if (is_plain(object)) {
+    if (object.content.empty()) return end_text_at_call(), true;
+    texts_.add_plain(object.content, place_);
+    end_text_at_call();
+    return fits(object.content.size(), status) && deliver(object.content);
+  }
+  std::string words, thoughts;
+  if (source_ == ReasoningSource::none && object.reasoning_cut) source_ = ReasoningSource::reasoning;
+  const std::string_view thought = shown_reasoning(object.reasoning, object.text_in_details);
+  const bool has_thought = !thought.empty() || object.reasoning_cut || !object.thoughts.empty();
+  if (has_thought && !thoughts_) thoughts_ = std::make_unique<AnswerTexts>(AnswerTexts::Separates::parts);
+  if (has_thought) {
+    const bool is_all = source_ == ReasoningSource::reasoning;
+    thoughts_->take(thought, is_all ? object.reasoning_cut : CutPair{}, object.thoughts, false, place_,
+                    thoughts);
+  }
+  texts_.take(object.content, object.content_cut, object.texts, object.begins_block, place_, words);
+  if (object.snapshot) take_snapshot(*object.snapshot, object.ends, words, thoughts);
+  end_text_at_call();
+  if (!fits(words.size() + thoughts.size(), status)) return false;
+  return (thoughts.empty() || deliver_reasoning(thoughts)) && (words.empty() || deliver(words));
+}
+
+// The text of an object that has calls, too, comes before them, as in a message. What follows does not.
+void AnswerContent::end_text_at_call() noexcept {
+  if (begins_call_) texts_.end_item(context_.format.has_items());
+}
+
+void AnswerContent::take_snapshot(const Snapshot& snapshot, bool is_last, std::string& words,
+                                  std::string& thoughts) {
+  const std::string_view thought = shown_reasoning(snapshot.reasoning, snapshot.text_in_details);
+  if (!thought.empty()) {
+    if (!thoughts_) thoughts_ = std::make_unique<AnswerTexts>(AnswerTexts::Separates::parts);
+    thoughts_->take_snapshot(snapshot.what, thought, snapshot.thoughts, place_, is_last, thoughts);
+  }
+  if (snapshot.content.empty() && snapshot.texts.empty()) return;
+  if (texts_.take_snapshot(snapshot.what, snapshot.content, snapshot.texts, place_, is_last, words)) return;
+  if (has_pieces_ || snapshot.what != Repeats::answer || context_.format.has_items()) {
+    note_ = Note::difference;
+  } else {  // a server that sends nothing but messages, each with the next piece
+    texts_.take(snapshot.content, {}, snapshot.texts, false, place_, words);
+  }
+}
+
+// False when the answer gets too large: error_ is set.
+bool AnswerContent::fits(std::size_t more, int status) {
+  if (usage_.received_bytes() + more <= context_.max_response_bytes) return true;
+  fail(context_.errors.answer_too_large(status, context_.max_response_bytes));
+  return false;
 }
 
 // False when another message begins before the end of this one.
@@ -85,16 +104,6 @@ void AnswerContent::note_other_items(const AnswerObject& object) {
     if (!other_items_.empty()) other_items_ += ", ";
     other_items_ += type;
   }
-}
-
-// For each kind, the earlier pieces take precedence: they may have been delivered.
-void AnswerContent::forget_known(AnswerObject& object) const {
-  if (has_text_) object.content = {}, object.texts = {};
-  if (has_reasoning_) object.reasoning = {};
-  if (reasoning_) object.reasoning_pieces = {};
-  if (!tool_calls_) return;
-  object.tool_calls = {};
-  object.tool_call_fault = ToolCallFault::none;
 }
 
 void AnswerContent::take_meta(const AnswerObject& object) {
@@ -117,7 +126,10 @@ void AnswerContent::fail(ChatError error) {
 // False when they cannot be used: error_ is set.
 bool AnswerContent::take_tool_calls(AnswerObject& object, int status) {
   ToolCallFault fault = object.tool_call_fault;
-  if (object.tool_calls.empty() && fault == ToolCallFault::none) return true;
+  const std::span<ToolCallPiece> whole =
+      object.snapshot ? object.snapshot->tool_calls : std::span<ToolCallPiece>();
+  begins_call_ = false;
+  if (object.tool_calls.empty() && whole.empty() && fault == ToolCallFault::none) return true;
   if (!tool_calls_) tool_calls_ = std::make_unique<ToolCallAssembler>(context_.max_response_bytes);
   const std::size_t before = tool_calls_->size();
   for (ToolCallPiece& piece : object.tool_calls) {
@@ -125,42 +137,62 @@ bool AnswerContent::take_tool_calls(AnswerObject& object, int status) {
     piece.place += place_;
     if (fault == ToolCallFault::none) fault = tool_calls_->add(std::move(piece));
   }
-  call_began_ = call_began_ || tool_calls_->size() > before;
+  tool_calls_->begin_snapshot();
+  for (ToolCallPiece& piece : whole) {
+    piece.place += place_;
+    if (fault == ToolCallFault::none) fault = tool_calls_->add_snapshot(std::move(piece));
+  }
+  begins_call_ = tool_calls_->size() > before;
   if (fault == ToolCallFault::none) return true;
   fail(context_.errors.tool_calls(status, fault, context_.max_response_bytes));
   return false;
 }
 
 // True for reasoning that the server takes back. Of a text under two names one is kept.
-bool AnswerContent::is_kept(const ReasoningPiece& piece, const AnswerObject& object) const {
+bool AnswerContent::is_kept(const ReasoningPiece& piece, std::span<const ReasoningPiece> all) const {
   if (piece.is_unsigned && !context_.reasoning.takes_unsigned) return false;
   const bool other_field = context_.reasoning.field == ReasoningRule::Field::reasoning;
   if (piece.of_field_reasoning) return other_field;
-  return !other_field || !std::ranges::any_of(object.reasoning_pieces, &ReasoningPiece::of_field_reasoning);
+  return !other_field || !std::ranges::any_of(all, &ReasoningPiece::of_field_reasoning);
 }
 
 // The same for the reasoning that is sent back to the provider in later requests.
 bool AnswerContent::take_reasoning(AnswerObject& object, int status) {
-  const auto kept = [&](const ReasoningPiece& piece) { return is_kept(piece, object); };
-  if (object.reasoning_details.empty() && std::ranges::none_of(object.reasoning_pieces, kept)) return true;
-  if (!reasoning_) reasoning_ = std::make_unique<ReasoningAssembler>(context_.max_response_bytes);
-  for (ReasoningPiece& piece : object.reasoning_pieces)
-    piece.item.place = context_.format.has_items() ? place_ + piece.item.place : 0;
-  const auto add = [this](auto& piece) { return reasoning_->add(std::move(piece)); };
-  const auto add_kept = [&](ReasoningPiece& piece) { return !is_kept(piece, object) || add(piece); };
-  if (!object.too_many_details && std::ranges::all_of(object.reasoning_pieces, add_kept) &&
-      std::ranges::all_of(object.reasoning_details, add))
+  const Snapshot none;
+  const Snapshot& whole = object.snapshot ? *object.snapshot : none;
+  const std::span<ReasoningPiece> pieces = object.reasoning_pieces, again = whole.reasoning_pieces;
+  const auto keeps_any = [this](std::span<const ReasoningPiece> all) {
+    return std::ranges::any_of(all, [&](const ReasoningPiece& piece) { return is_kept(piece, all); });
+  };
+  if (!keeps_any(pieces) && !keeps_any(again) && object.reasoning_details.empty() &&
+      whole.reasoning_details.empty())
     return true;
-  fail(context_.errors.reasoning_too_large(status, context_.max_response_bytes));
-  return false;
+  if (!reasoning_) reasoning_ = std::make_unique<ReasoningAssembler>(context_.max_response_bytes);
+  for (const std::span<ReasoningPiece> some : {pieces, again})
+    for (ReasoningPiece& piece : some)
+      piece.item.place = context_.format.has_items() ? place_ + piece.item.place : 0;
+  const auto add = [&](ReasoningPiece& piece) {
+    return !is_kept(piece, pieces) || reasoning_->add(std::move(piece));
+  };
+  const auto add_again = [&](ReasoningPiece& piece) {
+    return !is_kept(piece, again) || reasoning_->add_snapshot(std::move(piece));
+  };
+  bool fits = !object.too_many_details && std::ranges::all_of(pieces, add);
+  for (ReasoningDetail& detail : object.reasoning_details) fits = fits && reasoning_->add(std::move(detail));
+  reasoning_->begin_snapshot();
+  fits = fits && std::ranges::all_of(again, add_again);
+  for (ReasoningDetail& detail : whole.reasoning_details)
+    fits = fits && reasoning_->add_snapshot(std::move(detail));
+  if (!fits) fail(context_.errors.reasoning_too_large(status, context_.max_response_bytes));
+  return fits;
 }
 
 // A server that sends its reasoning in two members may do so in different chunks: the member that came first
 // counts.
-std::string_view AnswerContent::shown_reasoning(const AnswerObject& object) {
-  if (source_ == ReasoningSource::none && !object.reasoning.empty()) source_ = ReasoningSource::reasoning;
-  if (source_ == ReasoningSource::none && !object.text_in_details.empty()) source_ = ReasoningSource::details;
-  return source_ == ReasoningSource::details ? object.text_in_details : object.reasoning;
+std::string_view AnswerContent::shown_reasoning(std::string_view reasoning, std::string_view in_details) {
+  if (source_ == ReasoningSource::none && !reasoning.empty()) source_ = ReasoningSource::reasoning;
+  if (source_ == ReasoningSource::none && !in_details.empty()) source_ = ReasoningSource::details;
+  return source_ == ReasoningSource::details ? in_details : reasoning;
 }
 
 bool AnswerContent::deliver(std::string_view text) {
@@ -179,6 +211,17 @@ bool AnswerContent::has_answer() const noexcept {
   return has_text_ || has_reasoning_ || refused_ || tool_calls_ || reasoning_;
 }
 
+std::string_view AnswerContent::note() const noexcept {
+  switch (note_) {
+    case Note::difference:
+      return "the server repeated a part of its answer, and not as it was before: what came first counts";
+    case Note::nameless_call:
+      return "a tool call of the answer has no name: it was left out";
+    default:
+      return {};
+  }
+}
+
 // True for an answer that ended normally, but has only items that this client does not read.
 bool AnswerContent::has_only_other_items(const ChatOutcome& outcome) const noexcept {
   if (other_items_.empty() || has_text_ || refused_ || !outcome.tool_calls.empty()) return false;
@@ -190,13 +233,19 @@ bool AnswerContent::has_only_other_items(const ChatOutcome& outcome) const noexc
 std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int status) {
   outcome.finish_reason = refused_ ? FinishReason::refusal : finish_reason_.value_or(FinishReason::unknown);
   std::vector<ItemPlace> blocks, calls;
-  const ToolCallFault fault =
-      tool_calls_ ? tool_calls_->finish(outcome.tool_calls, calls) : ToolCallFault::none;
-  if (fault != ToolCallFault::none)
-    return context_.errors.tool_calls(status, fault, context_.max_response_bytes);
+  if (tool_calls_) {
+    if (tool_calls_->has_difference()) note_ = Note::difference;
+    const ToolCallFault fault = tool_calls_->finish(outcome.tool_calls, calls);
+    if (fault != ToolCallFault::none) note_ = Note::nameless_call;
+    if (fault != ToolCallFault::none && outcome.tool_calls.empty() && !has_text_)
+      return context_.errors.tool_calls(status, fault, context_.max_response_bytes);
+  }
   if (has_only_other_items(outcome)) return context_.errors.no_usable_item(status, other_items_);
   const bool is_empty = !has_text_ && !refused_ && outcome.tool_calls.empty();
   if (is_empty && outcome.finish_reason == FinishReason::other) return context_.errors.empty_answer(status);
+  std::string words, thoughts;
+  texts_.finish(words);
+  if (thoughts_) thoughts_->finish(thoughts);
   if (reasoning_) {
     const bool all = goes_with(context_.reasoning, !outcome.tool_calls.empty(), true);
     outcome.reasoning =
@@ -207,6 +256,8 @@ std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int statu
   FinishReason& reason = outcome.finish_reason;
   const bool ended_normally = reason == FinishReason::complete || reason == FinishReason::unknown;
   if (ended_normally && !outcome.tool_calls.empty()) reason = FinishReason::tool_calls;
+  const bool goes_on = thoughts.empty() || deliver_reasoning(thoughts);
+  if (goes_on && !words.empty()) deliver(words);
   return std::nullopt;
 }
 

@@ -15,14 +15,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace agentcore::detail::llm {
 
-// Keeps the state across objects: tool calls in pieces, signed reasoning, counts reported in parts.
-// @loop_thread
+// Keeps the state across objects: texts and tool calls in pieces, signed reasoning, counts reported in parts.
+// Snapshots are taken after the pieces of the same object. @loop_thread
 class AnswerContent {
  public:
   // `binding`: of the reasoning of the answer.
@@ -43,23 +45,29 @@ class AnswerContent {
   // True when the objects so far make an answer, possibly only a refusal.
   bool has_answer() const noexcept;
   const std::string& model() const noexcept { return model_; }  // as the provider names it
+  // What of the answer contradicted itself or was left out, for the log; empty: nothing.
+  std::string_view note() const noexcept;
 
-  // Moves the answer into a completed outcome. Returns an error if the answer cannot be used.
+  // Moves the answer into a completed outcome; the last text may be delivered. Returns an error if the answer
+  // cannot be used.
   std::optional<ChatError> complete(ChatOutcome& outcome, int status);
 
  private:
   enum class ReasoningSource : std::uint8_t { none, reasoning, details };
+  enum class Note : std::uint8_t { none, difference, nameless_call };
 
-  void forget_known(AnswerObject& object) const;
   void note_other_items(const AnswerObject& object);
   bool is_same_message(const AnswerObject& object);
-  std::string separated_text(const AnswerObject& object);
-  std::string_view begin_text(const TextPiece& piece);
   void fail(ChatError error);
   bool take_tool_calls(AnswerObject& object, int status);
   bool take_reasoning(AnswerObject& object, int status);
-  bool is_kept(const ReasoningPiece& piece, const AnswerObject& object) const;
-  std::string_view shown_reasoning(const AnswerObject& object);
+  bool is_kept(const ReasoningPiece& piece, std::span<const ReasoningPiece> all) const;
+  bool take_texts(AnswerObject& object, int status);
+  void end_text_at_call() noexcept;
+  void take_snapshot(const Snapshot& snapshot, bool is_last, std::string& words, std::string& thoughts);
+  bool is_plain(const AnswerObject& object) const noexcept;
+  bool fits(std::size_t more, int status);
+  std::string_view shown_reasoning(std::string_view reasoning, std::string_view in_details);
   bool deliver(std::string_view text);
   bool deliver_reasoning(std::string_view text);
   bool has_only_other_items(const ChatOutcome& outcome) const noexcept;
@@ -70,15 +78,17 @@ class AnswerContent {
   AnswerListener& listener_;
   std::optional<FinishReason> finish_reason_;
   ReasoningSource source_ = ReasoningSource::none;  // of the reasoning that is delivered
+  Note note_ = Note::none;
   bool continued_ = false;
-  bool new_block_ = false;   // another block began after the text that was delivered
-  bool call_began_ = false;  // after that text
   bool has_text_ = false;
   bool has_reasoning_ = false;
+  bool has_pieces_ = false;  // of a text, and not only snapshots
   bool refused_ = false;
+  bool begins_call_ = false;      // in this object
   std::uint64_t place_ = 0;       // of the first item of this object; see ItemPlace
   std::uint64_t next_place_ = 0;  // of the next object
-  AnswerTexts texts_;
+  AnswerTexts texts_{AnswerTexts::Separates::items};
+  std::unique_ptr<AnswerTexts> thoughts_;          // made for the first reasoning
   std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first tool call
   std::unique_ptr<ReasoningAssembler> reasoning_;  // made for the first block
   std::unique_ptr<const ChatError> error_;

@@ -19,6 +19,7 @@ class AnswerMeter {
     ++pieces_;
   }
 
+  std::uint64_t bytes() const noexcept { return bytes_; }
   std::uint64_t tokens() const noexcept { return std::clamp(pieces_, (bytes_ + 3) / 4, (bytes_ + 1) / 2); }
 
  private:

@@ -23,6 +23,7 @@ class AnswerUsage {
   void take(const AnswerObject& object);
   // A piece of the answer, of any kind.
   void add_received(std::string_view piece) noexcept { meter_.add(piece); }
+  std::uint64_t received_bytes() const noexcept { return meter_.bytes(); }
 
   // Writes usage and cost into `outcome`, as far as they are known. `status`: of the HTTP answer; 0: none
   // came. `model`: the answer's, as the provider names it.

@@ -168,6 +168,10 @@ ChatError CallErrors::cut_short(int status) const {
       status, true, from());
 }
 
+ChatError CallErrors::answer_too_large(int status, std::size_t max_bytes) const {
+  return too_large(status, "The answer is larger", max_bytes, "max_response_bytes");
+}
+
 ChatError CallErrors::reasoning_too_large(int status, std::size_t max_bytes) const {
   return too_large(status, "The reasoning of the answer is larger", max_bytes, "max_response_bytes");
 }
@@ -185,7 +189,7 @@ ChatError CallErrors::tool_calls(int status, ToolCallFault fault, std::size_t ma
                   fmt::format("A tool call has an index that is not 0 to {}", max_tool_calls - 1), status,
                   false, from("try another model or server"));
     default:
-      return make(Errc::invalid_response, "A tool call has no name", status, false,
+      return make(Errc::invalid_response, "A tool call has no name", status, true,
                   from("try another model or server"));
   }
 }

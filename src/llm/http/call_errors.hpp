@@ -46,6 +46,8 @@ class CallErrors {
   ChatError other_message(int status) const;
   ChatError line_too_long(int status, std::size_t limit) const;
   ChatError cut_short(int status) const;
+  // The texts, the reasoning and the arguments of an answer, or a whole body.
+  ChatError answer_too_large(int status, std::size_t max_bytes) const;
   // The reasoning of an answer, and its tool calls; `max_bytes` is their limit.
   ChatError reasoning_too_large(int status, std::size_t max_bytes) const;
   ChatError tool_calls(int status, ToolCallFault fault, std::size_t max_bytes) const;

@@ -76,6 +76,8 @@ void HttpCall::on_end(net::HttpEnd end) {
   ChatOutcome outcome = is_cancelled ? answer_.cancelled(end) : answer_.finish(end);
   answer_.release_memory();
   leave();
+  if (!answer_.note().empty() && !shared_->engine->closed())
+    shared_->engine->log(LogLevel::info, answer_.note(), {{"model", outcome.model}});
   if (!sink_) return;
   if (handle.is_stopped()) outcome = answer_.cancelled();
   if (may_try_again(outcome)) return std::exchange(parts_.again, {})(std::exchange(sink_, {}));

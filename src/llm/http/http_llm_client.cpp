@@ -20,6 +20,7 @@
 #include <agentcore/http_llm_client.hpp>
 #include <agentcore/runtime.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <unordered_set>
@@ -31,6 +32,12 @@ namespace {
 
 constexpr std::size_t max_told =
     1000;  // conversations of which a client remembers that it has told something
+
+// A chunk of a stream is up to some hundred times as long as its text.
+constexpr std::size_t most_received(std::size_t kept) noexcept {
+  constexpr std::size_t most = 256;
+  return kept > SIZE_MAX / most ? SIZE_MAX : kept * most;
+}
 
 }  // namespace
 
@@ -142,6 +149,8 @@ detail::net::HttpRequest HttpLlmClient::Impl::http_request(const ChatRequest& re
   wanted.compressed = !request.stream;
   wanted.deadline = request.deadline.value_or(TimePoint::max());
   wanted.body = shared->format.body(request, defaults);
+  // What is kept is limited in the call. A stream is many times as long; a recorder keeps all of it.
+  if (!recorder) wanted.max_response_bytes = most_received(wanted.max_response_bytes);
   return wanted;
 }
 

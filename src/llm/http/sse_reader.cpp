@@ -54,10 +54,11 @@ SseReader::Status SseReader::feed(std::string_view piece, Listener& listener) {
     if (line_end == at && line_.empty()) {
       if (!dispatch(end, listener)) return Status::ended;
     } else if (line_.empty()) {
-      if (!take_line(between(at, line_end), true)) return Status::too_long;
-    } else {
-      if (!keep_rest(between(at, line_end)) || !take_line(line_, false)) return Status::too_long;
-      empty(line_);
+      const std::string_view line = between(at, line_end);
+      if (line.size() > max_line_bytes_ ? !take_long_line(line) : !take_line(line, true))
+        return Status::too_long;
+    } else if (!take_long_line(between(at, line_end))) {
+      return Status::too_long;
     }
     at = next;
   }
@@ -80,9 +81,16 @@ const char* SseReader::skip_mark(const char* at, const char* end) {
   return at;
 }
 
+// The end of a line that was cut, or a line that is too long. False: it still is.
+bool SseReader::take_long_line(std::string_view rest) {
+  if (!keep_rest(rest) || !take_line(line_, false)) return false;
+  filter_.reset();
+  empty(line_);
+  return true;
+}
+
 // False: too long.
 bool SseReader::take_line(std::string_view line, bool in_piece) {
-  if (line.size() > max_line_bytes_) return false;
   const std::size_t name = line.starts_with("data") ? 4 : line.starts_with("error:") ? 5 : 0;
   if (name == 0) return true;
   line.remove_prefix(name);
@@ -126,9 +134,20 @@ bool SseReader::dispatch(const char* piece_end, Listener& listener) {
 
 // False: too long.
 bool SseReader::keep_rest(std::string_view rest) {
-  if (line_.size() + rest.size() > max_line_bytes_) return false;
-  line_.append(rest);
-  return true;
+  if (filter_) {
+    filter_->feed(rest, line_);
+    return line_.size() <= max_line_bytes_;
+  }
+  if (line_.size() + rest.size() <= max_line_bytes_) {
+    line_.append(rest);
+    return true;
+  }
+  if (echoed_.empty()) return false;
+  filter_ = std::make_unique<EchoFilter>(echoed_);
+  const std::string begun = std::exchange(line_, {});
+  filter_->feed(begun, line_);
+  filter_->feed(rest, line_);
+  return line_.size() <= max_line_bytes_;
 }
 
 // Copies what is still a view of the piece, before the piece is gone or more data is added.

@@ -79,7 +79,11 @@ struct CallFixture {
   }
 
   testing::ManualClock clock;
-  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(RuntimeOptions{.clock = &clock, .seed = 1});
+  std::function<void(std::string_view)> in_log;  // called with the message of each record
+  std::unique_ptr<Runtime> runtime = std::make_unique<Runtime>(
+      RuntimeOptions{.clock = &clock, .seed = 1, .log = [this](const LogRecord& record) {
+                       if (in_log) in_log(record.message);
+                     }});
   StopSource stop;
   ChatRecord heard;
   std::function<void()> in_delta;

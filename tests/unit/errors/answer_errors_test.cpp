@@ -118,6 +118,7 @@ void add_too_large(ErrorRows& rows) {
   };
   add(errors().line_too_long(200, 7), "A line of the stream is longer", "max_line_bytes");
   add(errors().reasoning_too_large(200, 7), "The reasoning of the answer is larger", "max_response_bytes");
+  add(errors().answer_too_large(200, 7), "The answer is larger", "max_response_bytes");
   add(errors().tool_calls(200, ToolCallFault::too_large, 7), "The tool calls of the answer are larger",
       "max_response_bytes");
 }

@@ -67,10 +67,10 @@ void add_replays(ErrorRows& rows) {
   exchange.url = "https://api.test/v1/chat/completions";
   exchange.status = 200;
   exchange.content_type = "application/json";
-  exchange.body = {{Duration(0), "12345678"}};
-  rows.push_back({"a replayed answer that is too large", error_of_replay({exchange}),
-                  Errc::response_too_large,
-                  "The replayed answer is larger than 7 bytes; raise HttpLlmOptions::max_response_bytes."});
+  exchange.body = {{Duration(0), std::string(256 * 7 + 1, ' ')}};
+  rows.push_back(
+      {"a replayed answer that is too large", error_of_replay({exchange}), Errc::response_too_large,
+       "The replayed answer is larger than 1792 bytes; raise HttpLlmOptions::max_response_bytes."});
   exchange.body.clear();
   exchange.end = Errc::network_error;
   exchange.end_message = "what was recorded";

@@ -115,7 +115,11 @@ TEST_CASE("a chunk with another text and other unused values fits", "[llm][opena
 TEST_CASE("a text that fits is unescaped", "[llm][openai]") {
   CHECK(by_shape(chunk_of(R"(a\n\"b\" \\)")).content == "a\n\"b\" \\");
   CHECK(by_shape(chunk_of(R"(\ud83d\ude00)")).content == "\xF0\x9F\x98\x80");
-  CHECK(by_shape(chunk_of(R"(\ud83d)")).content == "\xEF\xBF\xBD");
+  CHECK_FALSE(by_shape(chunk_of(R"(\ud83d)")).ok);
+  CHECK_FALSE(by_shape(chunk_of(R"(\ude00)")).ok);
+  CHECK(by_shape(chunk_of(R"(a\ud83db)")).content ==
+        "a\xEF\xBF\xBD"
+        "b");
   CHECK(by_shape(chunk_of("caf\xC3\xA9")).content == "caf\xC3\xA9");
   CHECK(by_shape(chunk_of("c-1", "17", R"(a\/b)", "one", "xx")).model == "a/b");
 }
@@ -188,6 +192,8 @@ TEST_CASE("nothing is learned from a chunk that holds more than a text", "[llm][
   std::vector<ReasoningPiece> pieces(1);
   std::vector<ReasoningDetail> details(1);
   const std::vector<std::string> items(1);
+  const std::vector<TextPiece> texts(1);
+  const Snapshot snapshot;
   const auto learns = [](auto&& change) {
     AnswerObject object = plain_object("one");
     change(object);
@@ -199,7 +205,10 @@ TEST_CASE("nothing is learned from a chunk that holds more than a text", "[llm][
   CHECK_FALSE(learns([](AnswerObject& object) { object.has_choice = false; }));
   CHECK_FALSE(learns([](AnswerObject& object) { object.refused = true; }));
   CHECK_FALSE(learns([](AnswerObject& object) { object.ends = true; }));
-  CHECK_FALSE(learns([](AnswerObject& object) { object.repeats = true; }));
+  CHECK_FALSE(learns([&](AnswerObject& object) { object.snapshot = &snapshot; }));
+  CHECK_FALSE(learns([&](AnswerObject& object) { object.texts = texts; }));
+  CHECK_FALSE(learns([](AnswerObject& object) { object.content_cut.high = 0xD83D; }));
+  CHECK_FALSE(learns([](AnswerObject& object) { object.reasoning_cut.low = 0xDE00; }));
   CHECK_FALSE(learns([](AnswerObject& object) { object.begins_block = true; }));
   CHECK_FALSE(learns([](AnswerObject& object) { object.finish_reason = FinishReason::unknown; }));
   CHECK_FALSE(learns([](AnswerObject& object) { object.usage.emplace(); }));

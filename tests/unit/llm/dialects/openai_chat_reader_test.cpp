@@ -52,7 +52,8 @@ Parsed body(std::string_view json) {
   OpenAiChatReader parser;
   Parsed parsed;
   parsed.ok = parser.parse_body(json, parsed.object);
-  parsed.content = parsed.object.content;
+  if (parsed.object.snapshot != nullptr) parsed.content = parsed.object.snapshot->content;
+  parsed.object.snapshot = nullptr;  // it is the reader's
   return parsed;
 }
 
@@ -219,21 +220,36 @@ TEST_CASE("chat deltas are always valid UTF-8", "[llm]") {
   CHECK(chunk(delta("\"a\xFFz\"")).content == "a\xEF\xBF\xBDz");
   CHECK(chunk(delta("\"\xE2\x82\"")).content == "\xEF\xBF\xBD");
   CHECK(chunk(delta(R"("a\ud83dz")")).content == "a\xEF\xBF\xBDz");
-  CHECK(chunk(delta(R"("\ude00\"")")).content == "\xEF\xBF\xBD\"");
+  CHECK(chunk(delta(R"("x\ude00\"")")).content == "x\xEF\xBF\xBD\"");
   CHECK(chunk(delta(R"("\ud83d\ud83d\ude00")")).content == "\xEF\xBF\xBD\xF0\x9F\x98\x80");
   CHECK_FALSE(chunk(delta(R"("\x")")).ok);
   CHECK_FALSE(chunk(delta(R"("\u12")")).ok);
+}
+
+TEST_CASE("halves of a pair at the ends of a piece are kept apart from its text", "[llm]") {
+  const auto cut_of = [](const char* text) {
+    const Parsed parsed = chunk(delta(text));
+    return std::pair(parsed.content, parsed.object.content_cut);
+  };
+  using detail::llm::CutPair;
+  CHECK(cut_of(R"("\ude00\"")") == std::pair(std::string("\""), CutPair{0xDE00, 0}));
+  CHECK(cut_of(R"("a\ud83d")") == std::pair(std::string("a"), CutPair{0, 0xD83D}));
+  CHECK(cut_of(R"("\ud83d")") == std::pair(std::string(), CutPair{0, 0xD83D}));
+  CHECK(cut_of(R"("\ude00\ud83d")") == std::pair(std::string(), CutPair{0xDE00, 0xD83D}));
+  CHECK(cut_of(R"("\ud83d\ude00")") == std::pair(std::string("\xF0\x9F\x98\x80"), CutPair{}));
+  CHECK(cut_of(R"("\\ud83d")") == std::pair(std::string("\\ud83d"), CutPair{}));
+  CHECK(cut_of(R"("\\\ud83d")") == std::pair(std::string("\\"), CutPair{0, 0xD83D}));
 }
 
 TEST_CASE("duplicate text members do not overwrite each other", "[llm][G15]") {
   const auto message = [](std::string members) {
     return chunk(R"({"choices":[{"delta":{)" + members + "}}]}");
   };
-  const std::string lone = R"("\ud800")", longer = R"("\ud800)" + std::string(100, 'x') + "\"";
+  const std::string lone = R"("\ud800z")", longer = R"("\ud800)" + std::string(100, 'x') + "\"";
   CHECK(message(R"("reasoning_content":)" + lone + R"(,"reasoning":)" + longer).object.reasoning ==
-        "\xEF\xBF\xBD");
+        "\xEF\xBF\xBDz");
   CHECK(message(R"("reasoning":)" + lone + R"(,"content":[{"type":"text","text":"a"}])").object.reasoning ==
-        "\xEF\xBF\xBD");
+        "\xEF\xBF\xBDz");
   const Parsed refused =
       message(R"("content":)" + lone + R"(,"content":"\ud800)" + std::string(100, 'x') + R"(\x")");
   CHECK_FALSE(refused.ok);

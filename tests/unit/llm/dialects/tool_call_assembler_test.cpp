@@ -100,8 +100,9 @@ TEST_CASE("a name may come in pieces and an id later", "[llm][tools]") {
 }
 
 TEST_CASE("complete calls are separate calls", "[llm][tools]") {
-  CHECK(calls_of({{0, "a", "look", "", true}, {0, "a", "look", "", true}}) ==
-        Calls{{"a", "look", ""}, {"", "look", ""}});  // ids are unique
+  CHECK(calls_of({{0, "a", "look", "1", true}, {0, "a", "look", "2", true}}) ==
+        Calls{{"a", "look", "1"}, {"", "look", "2"}});  // ids are unique
+  CHECK(calls_of({{0, "a", "look", "", true}, {0, "a", "look", "", true}}) == Calls{{"a", "look", ""}});
   CHECK(calls_of({{{}, "", "look", "", true}, {{}, "", "look", "", true}}).size() == 2);
 }
 
@@ -166,6 +167,79 @@ TEST_CASE("a replacement replaces all arguments", "[llm][tools]") {
   CHECK(and_then(done(0, "b", "wait", "{}")).size() == 2);
   CHECK(and_then(done(1, "b", "look", "{}")).size() == 2);
   CHECK(calls_of({done(3, "a", "look", R"({"at":1})")}) == Calls{look_and_wait[0]});
+}
+
+TEST_CASE("arguments that begin again are the same arguments once more", "[llm][tools][repeats]") {
+  const Calls look = {look_and_wait[0]};
+  const ToolCallPiece head{0, "a", "look", ""}, all{0, "", "", R"({"at":1})"};
+  const ToolCallPiece first{0, "", "", R"({"at")"}, second{0, "", "", ":1}"};
+  CHECK(calls_of({head, all, all}) == look);
+  CHECK(calls_of({head, first, second, first, second}) == look);
+  CHECK(calls_of({head, first, second, head, first, second, all}) == look);
+  CHECK(calls_of({head, first, second, first}) == look);  // once more, but cut off
+  CHECK(calls_of({head, first, all}) == look);            // all so far, and more
+  CHECK(calls_of({head, {0, "", "", "{}"}, all}) == look);
+  CHECK(calls_of({head, all, {0, "", "", "{}"}})[0].arguments == R"({"at":1}{})");
+  CHECK(calls_of({head, all, {0, "", "", R"({"at":2})"}})[0].arguments == R"({"at":1}{"at":2})");
+}
+
+TEST_CASE("braces in a text begin no arguments", "[llm][tools][repeats]") {
+  CHECK(
+      calls_of({{0, "a", "look", R"({"at":"{})"}, {0, "", "", R"({"})"}, {0, "", "", "\"}"}})[0].arguments ==
+      R"({"at":"{}{"}"})");
+  CHECK(
+      calls_of({{0, "a", "look", R"({"at":"\")"}, {0, "", "", R"({}{})"}, {0, "", "", "\"}"}})[0].arguments ==
+      R"({"at":"\"{}{}"})");
+}
+
+TEST_CASE("a snapshot takes each call once", "[llm][tools][repeats]") {
+  const auto repeated = [](const Pieces& pieces, Pieces snapshot) {
+    ToolCallAssembler assembler(1000);
+    for (const ToolCallPiece& piece : pieces) CHECK(assembler.add(piece) == ToolCallFault::none);
+    for (int times = 0; times < 2; ++times) {  // a server may repeat it in each chunk
+      assembler.begin_snapshot();
+      for (const ToolCallPiece& piece : snapshot) CHECK(assembler.add_snapshot(piece) == ToolCallFault::none);
+    }
+    Result result;
+    CHECK(assembler.finish(result.calls, result.places) == ToolCallFault::none);
+    return result.calls;
+  };
+  const ToolCallPiece look{0, "a", "look", R"({"at":1})"}, wait{1, "b", "wait", R"({"s":2})"};
+  const std::optional<std::uint64_t> none;
+  CHECK(repeated({look, wait}, {look, wait}) == look_and_wait);
+  CHECK(repeated({look, wait}, {wait, look}) == look_and_wait);
+  CHECK(repeated({look}, {look, wait}) == look_and_wait);
+  CHECK(repeated({}, {look, wait}) == look_and_wait);
+  CHECK(repeated({look, wait}, {}) == look_and_wait);
+  CHECK(repeated({{0, "", "roll", "{}"}, {1, "", "roll", "{}"}},
+                 {{none, "", "roll", "{}"}, {none, "", "roll", "{}"}}) ==
+        Calls{{"", "roll", "{}"}, {"", "roll", "{}"}});
+  CHECK(repeated({{0, "a", "look", R"({"at")"}}, {look}) == Calls{look_and_wait[0]});
+  CHECK(repeated({{0, "", "look", R"({"at":1})"}}, {look}) == Calls{look_and_wait[0]});
+}
+
+TEST_CASE("a snapshot that differs is noticed, and what came first counts", "[llm][tools][repeats]") {
+  ToolCallAssembler assembler(1000);
+  CHECK(assembler.add({0, "a", "look", R"({"at":1})"}) == ToolCallFault::none);
+  assembler.begin_snapshot();
+  CHECK(assembler.add_snapshot({0, "a", "look", R"({ "at" : 1 })"}) == ToolCallFault::none);
+  CHECK_FALSE(assembler.has_difference());
+  assembler.begin_snapshot();
+  CHECK(assembler.add_snapshot({0, "a", "look", R"({"at":2})"}) == ToolCallFault::none);
+  CHECK(assembler.has_difference());
+  Result result;
+  CHECK(assembler.finish(result.calls, result.places) == ToolCallFault::none);
+  CHECK(result.calls == Calls{look_and_wait[0]});
+}
+
+TEST_CASE("pieces without an index belong to the call of their item", "[llm][tools][repeats]") {
+  const auto of_item = [](std::string item, std::string id, std::string name, std::string arguments) {
+    ToolCallPiece piece{{}, std::move(id), std::move(name), std::move(arguments)};
+    piece.item = std::move(item);
+    return piece;
+  };
+  CHECK(calls_of({of_item("i", "a", "look", ""), of_item("k", "b", "wait", ""),
+                  of_item("i", "", "", R"({"at":1})"), of_item("k", "", "", R"({"s":2})")}) == look_and_wait);
 }
 
 TEST_CASE("replaced arguments do not count against the limit", "[llm][tools][limits]") {

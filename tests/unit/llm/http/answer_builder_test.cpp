@@ -140,6 +140,12 @@ TEST_CASE_METHOD(Fixture, "a call that was never sent used nothing", "[llm][usag
   CHECK(outcome.usage == Usage{});
 }
 
+TEST_CASE_METHOD(Fixture, "an answer that waits for more of its text takes less than a kilobyte", "[llm]") {
+  STATIC_REQUIRE(sizeof(AnswerBuilder) < 900);  // bytes; the rest is for the buffers of a chunk
+  begin(stream_type);
+  CHECK(answer.feed(text_chunk("x") + text_chunk("y")));
+}
+
 TEST_CASE_METHOD(Fixture, "a large object leaves no large reader", "[llm]") {
   const detail::llm::AnswerReader* const before = context.reader.get();
   begin(json_type);

@@ -96,6 +96,8 @@ TEST_CASE("the error of a too large answer or invalid tool calls says what to ch
   const std::string trust = " bytes; if the server can be trusted, raise HttpLlmOptions::";
   CHECK(errors().line_too_long(200, 7).message ==
         "A line of the stream is longer than 7" + trust + "max_line_bytes" + from(""));
+  CHECK(errors().answer_too_large(200, 7).message ==
+        "The answer is larger than 7" + trust + "max_response_bytes" + from(""));
   CHECK(errors().reasoning_too_large(200, 7).message ==
         "The reasoning of the answer is larger than 7" + trust + "max_response_bytes" + from(""));
   CHECK(errors().tool_calls(200, ToolCallFault::too_large, 7).message ==

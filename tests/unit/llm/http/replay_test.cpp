@@ -228,6 +228,18 @@ TEST_CASE("limits also apply to a replay", "[llm][recording][G15]") {
   CHECK(f.heard.failed_with(Errc::response_too_large));
 }
 
+TEST_CASE("the chunks of a stream may be larger than an answer may be", "[llm][recording][limits]") {
+  HttpExchange exchange = exchange_of({});
+  for (int i = 0; i < 50; ++i) exchange.body.push_back({Duration(0), words("ab")});
+  exchange.body.push_back({Duration(0), "data: [DONE]\n\n"});
+  ReplayFixture f({exchange});
+  f.options.max_response_bytes = 100;
+  f.chat("a", f.heard);
+  CHECK(f.runtime->run_until_idle());
+  REQUIRE(f.heard.completed());
+  CHECK(f.heard.text().size() == 100);
+}
+
 TEST_CASE("a call costs what the price table says", "[llm]") {
   ReplayFixture f({saying("a")});
   SECTION("of the model that answered") {
