@@ -20,12 +20,14 @@ namespace {
 
 // All of an object.
 std::string described(const AnswerObject& object) {
-  std::string text =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", object.content, object.reasoning, object.model,
-                  object.answering_model, object.begins, object.text_in_details, object.has_choice,
-                  object.refused, object.ends, object.repeats, object.begins_block, object.too_many_details);
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", object.content, object.reasoning,
+                                 object.model, object.answering_model, object.begins, object.text_in_details,
+                                 object.has_choice, object.refused, object.ends, object.snapshot != nullptr,
+                                 object.begins_block, object.too_many_details);
   text += fmt::format("|{}|{}|{}", object.finish_reason ? static_cast<int>(*object.finish_reason) : -1,
                       object.cost.value_or(-1), static_cast<int>(object.tool_call_fault));
+  text += fmt::format("|cut {} {}", object.content_cut.low, object.content_cut.high);
+  if (object.snapshot != nullptr) text += fmt::format("|snapshot {}", object.snapshot->content);
   if (object.usage) text += fmt::format("|usage {}", object.usage->usage().total_tokens);
   if (object.error)
     text += fmt::format("|error {} {} {}", object.error->message, object.error->status,
