@@ -33,7 +33,8 @@ struct TreeOptions {
   /// Maximum number of messages in the mailbox of an agent whose AgentSpec::mailbox_limit is empty; 1 to
   /// 65,000.
   std::uint16_t mailbox_limit = 1000;
-  /// Maximum size of a message in bytes: text, sender and parts together; at least 1.
+  /// Maximum size of a message in bytes: text, sender and parts together; also of ToolResult::parts. At least
+  /// 1.
   std::size_t max_message_bytes = std::size_t{1} << 20;
   /// Maximum size of an answer of a model in bytes; at least 1. The text, the tool calls and the reasoning
   /// each have this limit. If an answer exceeds it, the turn fails with `response_too_large`.

@@ -93,6 +93,7 @@ struct CallEnd {
 ///   data
 ///   - sounds: Dialect::openai_chat, with data
 ///
+/// In the result of a tool, Dialect::anthropic_messages and openai_responses take images and documents.
 /// Whether a model understands the part, and how large it may be, depends on the provider.
 struct ContentPart {
   /// What the part is.
@@ -260,7 +261,7 @@ struct ChatMessage {
   Role role = Role::user;  ///< The author.
   /// What the message consists of. An answer goes back to the model in this order, as far as the dialect can
   /// express it. Reasoning and tool calls may only be in assistant messages, and other parts than texts
-  /// only in user messages.
+  /// only in user and tool messages.
   std::vector<MessageItem> items = {};
   /// Only in user messages that begin a turn, and in assistant messages without tool calls. In an assistant
   /// message: the text is the part of an answer that was kept.
@@ -296,8 +297,8 @@ struct ChatMessage {
     return {.role = Role::assistant, .items = std::move(items)};
   }
   /// Makes the result of the tool call whose ToolCall::id is `call_id`.
-  static ChatMessage tool_result(std::string call_id, std::string text) {
-    ChatMessage message = with_text(Role::tool, std::move(text));
+  static ChatMessage tool_result(std::string call_id, std::string text, std::vector<ContentPart> parts = {}) {
+    ChatMessage message = with_text(Role::tool, std::move(text)).append(std::move(parts));
     message.tool_call_id = std::move(call_id);
     return message;
   }

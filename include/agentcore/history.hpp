@@ -28,8 +28,9 @@ namespace agentcore {
 ///   - Only user messages before the first question are summaries (ChatMessage::summary).
 ///   - Only user messages, and assistant messages without tool calls, have interruptions. User messages have
 ///     neither `steered` nor `truncated`. An assistant message with a mark has no reasoning.
-///   - Only user messages have images, only assistant messages have tool calls, and only tool messages have a
-///     tool_call_id and a call_end.
+///   - Only user and tool messages have images, documents and sounds, only assistant messages have tool
+///   calls,
+///     and only tool messages have a tool_call_id and a call_end.
 ///
 /// The last user message may be unanswered. Agent::conversation() is always valid.
 ///
@@ -55,7 +56,7 @@ struct RepairedHistory {
 ///   - An interruption mark is removed from a user message that has a final answer.
 ///   - Only what no provider accepts is dropped: results without a call, assistant messages before the first
 ///     user message, tool calls without a name, system messages after the first message, and fields that a
-///     message of its role must not have, such as images outside of user messages.
+///     message of its role must not have, such as images in an answer.
 ///
 ///     agentcore::RepairedHistory repaired = agentcore::repair_history(std::move(messages));
 ///     for (const std::string& change : repaired.changes) std::puts(change.c_str());

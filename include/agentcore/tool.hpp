@@ -89,6 +89,11 @@ struct ToolResult {
   /// that AgentSpec::response_format has to match is not checked. No effect in a background task.
   /// Only code of the host can set this member, as with `launch`.
   bool end_turn = false;
+  /// Images, documents and sounds for the model, behind the text; together at most
+  /// TreeOptions::max_message_bytes, or the call fails. Dialect::anthropic_messages and openai_responses take
+  /// images and documents in results; a model call in another dialect fails with Errc::invalid_config. No
+  /// effect in a background task.
+  std::vector<ContentPart> parts = {};
 
   /// A result with success.
   static ToolResult done(std::string message, std::string data = {}) {

@@ -29,7 +29,8 @@ constexpr std::string_view stray_reasoning =
 constexpr std::string_view after_part = "follows a part of an answer that was interrupted";
 constexpr std::string_view unmarked_question =
     "is a part of an answer that ends its turn, but the question is not marked as interrupted";
-constexpr std::string_view stray_parts = "has images, documents or sounds, which only a question may have";
+constexpr std::string_view stray_parts =
+    "has images, documents or sounds, which only a question and a result may have";
 constexpr std::string_view stray_steer = "is marked as steered, which only a user message may be";
 constexpr std::string_view marked_steer =
     "is marked as interrupted and as steered; mark the question instead";
@@ -41,6 +42,10 @@ constexpr std::string_view marked_summary = "is marked as a summary, and as inte
 // A mark that only a question may have, or an answer without calls.
 bool may_be_marked(const ChatMessage& message) noexcept {
   return message.role == Role::user || (message.role == Role::assistant && message.tool_calls().empty());
+}
+
+bool may_have_parts(Role role) noexcept {
+  return role == Role::user || role == Role::tool;
 }
 
 // A mark of answers.
@@ -65,7 +70,7 @@ class Progress {
     if (message.role != Role::tool && message.call_end) return Problem(stray_end);
     if (message.interruption != Interruption::none && !may_be_marked(message)) return Problem(stray_mark);
     if (is_cut(message) && !message.reasoning().empty()) return Problem(stray_reasoning);
-    if (message.role != Role::user && !message.parts().empty()) return Problem(stray_parts);
+    if (!may_have_parts(message.role) && !message.parts().empty()) return Problem(stray_parts);
     if (message.summary) return take_summary(message);
     if (message.steered) return take_steered(message);
     switch (message.role) {
@@ -173,7 +178,7 @@ class Repair {
     if (message.role != Role::tool && std::exchange(message.call_end, {})) note(stray_end, ": dropped");
     if (message.interruption != Interruption::none && !may_be_marked(message)) unmark(message, stray_mark);
     if (is_cut(message) && message.remove<ReasoningBlock>()) note(stray_reasoning, ": dropped");
-    if (message.role != Role::user && message.remove<ContentPart>()) note(stray_parts, ": dropped");
+    if (!may_have_parts(message.role) && message.remove<ContentPart>()) note(stray_parts, ": dropped");
     if (message.summary && is_bad_summary(message)) message.summary = false;
     if (message.steered && is_bad_steer(message)) message.steered = false;
     if (message.steered) return take_steered(std::move(message));

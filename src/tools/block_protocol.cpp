@@ -84,6 +84,7 @@ std::vector<ChatMessage> as_text(std::vector<ChatMessage> messages, std::vector<
     if (message.role == Role::tool) {
       if (!std::exchange(in_results, true)) begin_results(written);
       add_result(message, core::first_text(written.back()));
+      written.back().append(std::vector<ContentPart>(message.parts()));
     } else {
       in_results = false;
       if (const std::vector<ToolCall> calls = message.tool_calls(); !calls.empty()) {

@@ -19,12 +19,12 @@ constexpr std::uint32_t steps_at_once = 32;
 TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
     : shared_(this, *this, std::move(engine), options),
       hub_(this, *shared_.engine),
-      turns_(
-          shared_.table, hub_, *shared_.engine, *this, listener_,
-          turn::Messages{shared_.pool, shared_.steers, shared_.acknowledgements},
-          {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes, options.tool_timeout,
-           options.question_timeout, options.kept_results, options.stop_grace, options.max_lingering_calls,
-           options.max_reasks, &shared_.options.tool_policy, shared_.cuts.get()}),
+      turns_(shared_.table, hub_, *shared_.engine, *this, listener_,
+             turn::Messages{shared_.pool, shared_.steers, shared_.acknowledgements},
+             {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
+              options.max_message_bytes, options.tool_timeout, options.question_timeout, options.kept_results,
+              options.stop_grace, options.max_lingering_calls, options.max_reasks,
+              &shared_.options.tool_policy, shared_.cuts.get()}),
       settler_(shared_, hub_, turns_),
       scheduler_(shared_, turns_, hub_),
       rest_(shared_.table, turns_,

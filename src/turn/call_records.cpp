@@ -12,6 +12,18 @@
 
 namespace agentcore::detail::turn {
 
+namespace {
+
+std::size_t size_of(const std::vector<ContentPart>& parts) noexcept {
+  std::size_t bytes = 0;
+  for (const ContentPart& part : parts)
+    bytes +=
+        part.url.size() + part.data.size() + part.media_type.size() + part.detail.size() + part.name.size();
+  return bytes;
+}
+
+}  // namespace
+
 void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::string words) {
   TurnData& data = turn.data();
   ActiveTurn& active = turn.active();
@@ -90,7 +102,8 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
   ActiveTurn& active = turn.active();
   ToolCallRecord& step = step_of(turn, call);
   limit(result);
-  std::string text = tools::text_of(result), message = result.message, summary = result.summary;
+  std::string message = result.message, summary = result.summary;
+  std::vector<MessageItem> items = ChatMessage::tool_result({}, tools::text_of(result), result.parts).items;
   if (call.step + 1 == active.result->calls.size())
     active.result->last_result = std::make_shared<const ToolResult>(result);
   // From here on no memory is needed.
@@ -102,7 +115,7 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
   step.message = std::move(message);
   step.summary = std::move(summary);
   if (!active.simulated)
-    turn.data().conversation.set_result(call.message, std::move(text),
+    turn.data().conversation.set_result(call.message, std::move(items),
                                         {outcome, outcome == ToolOutcome::completed && result.success});
   if (!call.start_emitted) return;
   environment_.hub.emit(turn.node(), [&](Agent agent) {
@@ -134,6 +147,12 @@ std::uint64_t CallRecords::request_of(const ToolCallRecord& step, const PendingC
 }
 
 void CallRecords::limit(ToolResult& result) const noexcept {
+  if (size_of(result.parts) > environment_.limits.max_message_bytes) try {
+      result = ToolResult::failed(
+          "the parts of the result are longer together than TreeOptions::max_message_bytes");
+    } catch (const std::bad_alloc&) {
+      result = {.success = false};
+    }
   for (std::string* const text : {&result.message, &result.summary}) try {
       *text = limited(std::move(*text), environment_.limits.max_result_bytes);
     } catch (const std::bad_alloc&) {

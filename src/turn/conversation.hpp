@@ -86,6 +86,12 @@ class Conversation {
     messages_[place].call_end = end;
     changes_.note(place);
   }
+  // The same, of a result that may have more than text.
+  void set_result(std::size_t place, std::vector<MessageItem> items, CallEnd end) noexcept {
+    messages_[place].items = std::move(items);
+    messages_[place].call_end = end;
+    changes_.note(place);
+  }
   // That call of that turn was interrupted, and did not end within the grace period. Does nothing if it is
   // not in the conversation any more.
   void abandon(std::uint64_t turn, std::string_view call_id) noexcept;

@@ -37,6 +37,7 @@ struct TurnLimits {
   LlmClient* llm;  // for agents whose spec names none; may be null
   std::size_t max_answer_bytes;
   std::size_t max_result_bytes;
+  std::size_t max_message_bytes;
   Duration tool_timeout;
   Duration question_timeout;
   std::size_t kept_results;

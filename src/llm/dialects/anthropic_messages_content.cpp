@@ -59,10 +59,18 @@ std::string tool_use_block(const ToolCall& call) {
          R"(,"input":)" + (input.empty() ? "{}" : input) + "}";
 }
 
+// A text, unless there are other parts.
 std::string tool_result_block(const ChatMessage& result) {
   std::string block = R"({"type":"tool_result","tool_use_id":)" + id_text(result.tool_call_id);
-  if (const std::string content = result.content(); !is_blank(content))
+  const std::string content = result.content();
+  if (!result.parts().empty()) {
+    std::vector<std::string> blocks;
+    if (!is_blank(content)) blocks.push_back(anthropic_text_block(content));
+    for (const ContentPart& part : result.parts()) blocks.push_back(part_block(part));
+    block += R"(,"content":)" + json_list(blocks, [](const std::string& entry) { return entry; });
+  } else if (!is_blank(content)) {
     block += R"(,"content":)" + json_quoted(content);
+  }
   return block + "}";
 }
 

@@ -82,11 +82,19 @@ std::string answer_item(const TextItem& text) {
   return message_item(Role::assistant, {part}, text.phase);
 }
 
+// The output is a text, unless there are other parts.
 std::string output_item(const ChatMessage& message, const std::string& tail) {
-  const std::string content = message.content();
+  std::string content = message.content();
+  if (!tail.empty()) content.append("\n\n").append(tail);
+  std::string output = json_quoted(content);
+  if (!message.parts().empty()) {
+    std::vector<std::string> parts;
+    if (!content.empty()) parts.push_back(text_part("input_text", content));
+    for (const ContentPart& part : message.parts()) parts.push_back(other_part(part));
+    output = json_list(parts, [](const std::string& part) { return part; });
+  }
   return R"({"type":"function_call_output","call_id":)" +
-         json_quoted(call_id(message.tool_call_id, 0, longest_id)) + R"(,"output":)" +
-         json_quoted(tail.empty() ? content : content + "\n\n" + tail) + "}";
+         json_quoted(call_id(message.tool_call_id, 0, longest_id)) + R"(,"output":)" + output + "}";
 }
 
 void add_user_parts(std::vector<std::string>& parts, const ChatMessage& message) {

@@ -40,8 +40,9 @@ bool asks_nothing(const ChatRequest& request) {
 }
 
 // Why the dialect does not take the part; empty: it does. See ContentPart.
-std::string_view refusal_of(const ContentPart& part, Dialect dialect) noexcept {
+std::string_view refusal_of(const ContentPart& part, bool in_result, Dialect dialect) noexcept {
   const bool chat = dialect == Dialect::openai_chat;
+  if (in_result && chat) return "a part in the result of a tool";
   switch (part.kind) {
     case ContentPart::Kind::image:
       return {};
@@ -58,7 +59,8 @@ std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect) {
   for (const ChatMessage& message : request.messages) {
     ++number;
     for (const ContentPart& part : message.parts())
-      if (const std::string_view refusal = refusal_of(part, dialect); !refusal.empty())
+      if (const std::string_view refusal = refusal_of(part, message.role == Role::tool, dialect);
+          !refusal.empty())
         return wrong("message " + std::to_string(number) + " of ChatRequest::messages has " +
                      std::string(refusal) + ", which Dialect::" + std::string(to_string(dialect)) +
                      " does not take; send its data in base64, or another kind of part");

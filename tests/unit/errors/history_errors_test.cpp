@@ -93,8 +93,8 @@ struct HistoryTable {
         "message 2 has reasoning, which a part of an answer may not have, because it belongs to the whole: "
         "dropped");
     add({question(), stray(answer(), add_image_to)},
-        "message 2 (assistant) has images, documents or sounds, which only a question may have",
-        "message 2 has images, documents or sounds, which only a question may have: dropped");
+        "message 2 (assistant) has images, documents or sounds, which only a question and a result may have",
+        "message 2 has images, documents or sounds, which only a question and a result may have: dropped");
     add({question(), stray(answer(), add_steer_to)},
         "message 2 (assistant) is marked as steered, which only a user message may be",
         "message 2 is marked as steered, which only a user message may be: unmarked");

@@ -223,7 +223,7 @@ TEST_CASE("the first invalid message is named with its mistake", "[llm][G8]") {
        "message 2 (assistant) is a part of an answer that ends its turn, but the question is not marked as "
        "interrupted"},
       {{question(), picture},
-       "message 2 (assistant) has images, documents or sounds, which only a question may have"},
+       "message 2 (assistant) has images, documents or sounds, which only a question and a result may have"},
   };
   for (const auto& [history, problem] : wrong) CHECK(history_problem(history) == problem);
 }

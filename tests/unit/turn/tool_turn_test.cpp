@@ -586,3 +586,30 @@ TEST_CASE("data may have as many bytes as a result", "[turn][tools][G15]") {
     CHECK(data == (length == 100 ? text : ""));
   }
 }
+
+TEST_CASE("the images of a result go to the model, and stay in the history", "[turn][tools][parts][G8]") {
+  const ContentPart image{.data = "aGk=", .media_type = "image/png"};
+  ToolTurn t({.max_message_bytes = 100});
+  const Agent agent = t.agent();
+  t.ask(agent, "look");
+  t.call({{.id = "x1", .name = "held"}, {.id = "x2", .name = "held"}});
+  REQUIRE(t.held.calls.size() == 1);
+  ToolResult seen = ToolResult::done("one picture"), large = seen;
+  seen.parts = {image};
+  large.parts = {image, {.data = std::string(100, 'A'), .media_type = "image/png"}};
+  t.held.calls[0].done(seen);
+  t.settle();
+  REQUIRE(t.held.calls.size() == 2);
+  t.held.calls[1].done(large);
+  t.settle();
+  const std::vector<ChatMessage>& sent = t.llm->call(1).request.messages;
+  REQUIRE(sent.size() == 4);
+  CHECK(sent[2].items == std::vector<MessageItem>{TextItem{"one picture"}, image});
+  CHECK(sent[3].parts().empty());
+  CHECK(sent[3].content() ==
+        "error: the parts of the result are longer together than TreeOptions::max_message_bytes");
+  t.answer("done");
+  CHECK(agent.conversation().value()[2].items == sent[2].items);
+  REQUIRE(t.result->calls.size() == 2);
+  CHECK_FALSE(t.result->calls[1].success);
+}

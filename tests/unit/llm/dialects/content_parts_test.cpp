@@ -99,6 +99,33 @@ TEST_CASE("a part that a dialect does not take is refused by name", "[llm][parts
   }
 }
 
+TEST_CASE("the result of a tool may have images and documents", "[llm][parts][tools]") {
+  ChatRequest request;
+  request.model = "m";
+  request.messages = {ChatMessage::user("?"), ChatMessage::assistant("", {{"c1", "look", "{}"}}),
+                      ChatMessage::tool_result("c1", "Two.", {image, document})};
+  const auto body = [&](Dialect dialect) { return json::parse(wire_format(dialect).body(request, {})); };
+  CHECK(body(Dialect::anthropic_messages)["messages"][2]["content"] ==
+        json::parse(R"([{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"Two."},)"
+                    R"({"type":"image","source":{"type":"base64","media_type":"image/png","data":"aW1n"}},)"
+                    R"({"type":"document","source":{"type":"base64","media_type":"application/pdf",)"
+                    R"("data":"cGRm"},"title":"a \"b\".pdf"}]}])"));
+  CHECK(body(Dialect::openai_responses)["input"][2]["output"] ==
+        json::parse(R"([{"type":"input_text","text":"Two."},)"
+                    R"({"type":"input_image","image_url":"data:image/png;base64,aW1n"},)"
+                    R"({"type":"input_file","filename":"a \"b\".pdf",)"
+                    R"("file_data":"data:application/pdf;base64,cGRm"}])"));
+  CHECK_FALSE(check_request(request, "m", Dialect::anthropic_messages));
+  CHECK_FALSE(check_request(request, "m", Dialect::openai_responses));
+  CHECK(check_request(request, "m", Dialect::openai_chat)->message ==
+        "message 3 of ChatRequest::messages has a part in the result of a tool, which "
+        "Dialect::openai_chat does not take; send its data in base64, or another kind of part");
+  request.messages[2].set_content("");
+  CHECK(body(Dialect::anthropic_messages)["messages"][2]["content"][0]["content"].size() == 2);
+  CHECK(body(Dialect::openai_responses)["input"][2]["output"].size() == 2);
+  CHECK(is_valid_history(request.messages));
+}
+
 TEST_CASE("documents and sounds are written to a history and read", "[llm][parts][G8]") {
   ContentPart nameless = document, mp3 = speech, odd = speech;
   nameless.name.clear();
