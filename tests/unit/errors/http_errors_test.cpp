@@ -108,6 +108,7 @@ void add_numbers(ErrorRows& rows) {
   add("max_response_bytes is 0; it must be at least 1", [](HttpLlmOptions& o) { o.max_response_bytes = 0; });
   add("max_line_bytes is 0; it must be at least 1", [](HttpLlmOptions& o) { o.max_line_bytes = 0; });
   add("tool_call_id_length is 11; it must be 1 to 10", [](HttpLlmOptions& o) { o.tool_call_id_length = 11; });
+  add("shortest_tool_name is 65; it must be 1 to 64", [](HttpLlmOptions& o) { o.shortest_tool_name = 65; });
   add("prices[\"m\"].prompt is -0.5; it must be 0 to 1e+15",
       [](HttpLlmOptions& o) { o.prices["m"].prompt = -0.5; });
   add("max_tokens_field is empty; set it to max_tokens, or to the name that the provider uses",
