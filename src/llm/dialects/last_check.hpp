@@ -35,8 +35,7 @@ struct Repairs {
 // that are left.
 //
 // - The name of a called tool that a model has invented ("get weather", "<|channel|>") gets '_' for each
-// other
-//   byte, and is cut.
+//   other byte, and is cut.
 // - Arguments that are not a JSON object become {}.
 // - An answer without text and calls, and an empty system message, is left out. An empty question is left out
 //   behind another user message, and gets a text elsewhere: roles must take turns. An empty result of a tool

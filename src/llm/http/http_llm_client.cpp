@@ -214,21 +214,24 @@ void HttpLlmClient::Impl::chat(const std::shared_ptr<Impl>& impl, ChatRequest re
   if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   if (!key) return sink.finish(ChatOutcome::failed(ChatError::from(key.error())));
   if (request.model.empty()) request.model = impl->model;
+  detail::llm::Binding binding =
+      detail::llm::binding_of(request, impl->shared->reasoning, key->header.view());
+  impl->keep_own_reasoning(request, binding);  // it may log, and the host may stop the call there
+  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
   const auto transport = impl->transport();
   if (!impl->transport_hold) impl->transport_hold = transport->hold();
   auto handle = transport->make_handle();
   auto registration = impl->active->add({request.agent_id, request.tree}, handle);
   if (!registration) return sink.finish(ChatOutcome::failed(detail::llm::ActiveCalls::in_progress("client")));
   detail::llm::HttpCallParts parts{std::move(handle), std::move(*registration), key->hidden};
-  parts.binding = detail::llm::binding_of(request, impl->shared->reasoning, key->header.view());
-  impl->keep_own_reasoning(request, parts.binding);
+  parts.binding = std::move(binding);
   if (detail::llm::has_reasoning(request)) {
     ChatRequest plain = request;
     detail::llm::remove_reasoning(plain);
-    parts.again = [impl = std::weak_ptr(impl), plain = std::move(plain), stop](ChatSink sink) mutable {
+    parts.again = [impl = std::weak_ptr(impl), plain = std::move(plain), stop](ChatSink rest) mutable {
       if (const auto client = impl.lock())
-        return chat(client, std::move(plain), std::move(stop), std::move(sink));
-      sink.finish(ChatOutcome::cancelled(Usage{}));
+        return chat(client, std::move(plain), std::move(stop), std::move(rest));
+      rest.finish(ChatOutcome::cancelled(Usage{}));
     };
   }
   impl->start(request, *key, std::move(parts), std::move(stop), std::move(sink));
