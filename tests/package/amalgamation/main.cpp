@@ -27,7 +27,7 @@ agentcore::Tool adder() {
 agentcore::testing::ScriptedReply reply_to(const agentcore::ChatRequest& request) {
   const agentcore::ChatMessage& last = request.messages.back();
   agentcore::testing::ScriptedReply reply;
-  if (last.content == "wait")
+  if (last.content() == "wait")
     reply.silent = true;
   else if (last.role == agentcore::Role::tool)
     reply.deltas = {"It is ", last.content};
