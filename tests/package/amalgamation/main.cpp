@@ -30,7 +30,7 @@ agentcore::testing::ScriptedReply reply_to(const agentcore::ChatRequest& request
   if (last.content() == "wait")
     reply.silent = true;
   else if (last.role == agentcore::Role::tool)
-    reply.deltas = {"It is ", last.content};
+    reply.deltas = {"It is ", last.content()};
   else
     reply.tool_calls = {{"call_1", "add", R"({"a":2,"b":40})", {}}};
   return reply;
