@@ -461,7 +461,7 @@ std::string Stage::gossip(std::size_t root) const {
   for (std::size_t i = 0; i < size(); ++i) {
     if (within(i, root)) continue;
     const std::vector<std::string> got = taken(i);
-    if (!in_order(got, accepted[i]) ||
+    if (!in_order(got, accepted[i], member(i).was == Was::held) ||
         got.size() + agents_[i].queue_length().value_or(0U) != accepted[i].size())
       found += id(i) + " got: " + text(got) + " of: " + text(accepted[i]) + "; ";
   }
@@ -480,12 +480,16 @@ std::string Stage::gossip(std::size_t root) const {
   return found;
 }
 
-bool in_order(const std::vector<std::string>& got, const std::vector<std::string>& sent) {
-  for (const bool urgent : {false, true}) {
+bool in_order(const std::vector<std::string>& got, const std::vector<std::string>& sent, bool held) {
+  // Urgent messages pass the others, and the message of a call passes what a hold keeps back.
+  const auto lane = [held](const std::string& message) {
+    return is_urgent(message) ? 1 : held && message.starts_with('c') ? 2 : 0;
+  };
+  for (const int wanted : {0, 1, 2}) {
     std::vector<std::string> expected = sent;
     std::vector<std::string> found = got;
     for (auto* const list : {&expected, &found})
-      std::erase_if(*list, [&](const std::string& message) { return is_urgent(message) != urgent; });
+      std::erase_if(*list, [&](const std::string& message) { return lane(message) != wanted; });
     if (found.size() > expected.size() || !std::equal(found.begin(), found.end(), expected.begin()))
       return false;
   }

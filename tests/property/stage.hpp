@@ -148,8 +148,9 @@ class Stage {
   agentcore::Subscription hook_;
 };
 
-// True if each message in `got` is the next one of its priority in `sent`.
-bool in_order(const std::vector<std::string>& got, const std::vector<std::string>& sent);
+// True if each message in `got` is the next one of its priority in `sent`. `held`: of an agent whose messages
+// are held back, but for those of tool calls.
+bool in_order(const std::vector<std::string>& got, const std::vector<std::string>& sent, bool held = false);
 // True if `got` is in order, and is all that was sent.
 bool all_in_order(const std::vector<std::string>& got, const std::vector<std::string>& sent);
 

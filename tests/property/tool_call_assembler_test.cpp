@@ -82,8 +82,12 @@ TEST_CASE("tool calls are assembled however they are split and mixed", "[propert
     RC_ASSERT(assembled(mixed(std::move(lists))) == calls);
   });
   prop("pieces without an index, or all with the index 0, one call after the other", [] {
-    const Calls calls = any_calls();
+    Calls calls = any_calls();
     const bool with_index = *rc::gen::arbitrary<bool>();
+    // At one index, a text that is no JSON could go on with one that has not ended: servers that give each
+    // piece an id of its own cut them so.
+    for (ToolCall& call : calls)
+      if (with_index && call.arguments == "x") call.arguments = "{}";
     Pieces pieces;
     for (const ToolCall& call : calls)
       for (ToolCallPiece& piece : cut(call, 0)) {
