@@ -171,7 +171,7 @@ class ItemsOf {
 
  public:
   /// Goes through the items of that kind.
-  class iterator {
+  class Iterator {
    public:
     using iterator_category = std::forward_iterator_tag;  ///< It can be copied and used again.
     using value_type = Value;                             ///< The kind of the items.
@@ -180,27 +180,27 @@ class ItemsOf {
     using reference = Kind&;                              ///< Of an item.
 
     /// A position of no message.
-    iterator() = default;
+    Iterator() = default;
     /// The first item of the kind at or behind `at`.
-    iterator(Item* at, Item* end) noexcept : at_(at), end_(end) { skip(); }
+    Iterator(Item* at, Item* end) noexcept : at_(at), end_(end) { skip(); }
     /// The item.
     Kind& operator*() const noexcept { return *std::get_if<Value>(at_); }
     /// The item.
     Kind* operator->() const noexcept { return std::get_if<Value>(at_); }
     /// To the next item of the kind.
-    iterator& operator++() noexcept {
+    Iterator& operator++() noexcept {
       ++at_;
       skip();
       return *this;
     }
     /// As above; returns the position before.
-    iterator operator++(int) noexcept {
-      iterator before = *this;
+    Iterator operator++(int) noexcept {
+      Iterator before = *this;
       ++*this;
       return before;
     }
     /// True for the same position.
-    bool operator==(const iterator& other) const noexcept { return at_ == other.at_; }
+    bool operator==(const Iterator& other) const noexcept { return at_ == other.at_; }
 
    private:
     void skip() noexcept {
@@ -217,9 +217,9 @@ class ItemsOf {
   explicit ItemsOf(std::span<Item> items) noexcept : items_(items) {}
 
   /// The first item of the kind.
-  iterator begin() const noexcept { return {items_.data(), items_.data() + items_.size()}; }
+  Iterator begin() const noexcept { return {items_.data(), items_.data() + items_.size()}; }
   /// Behind the last item.
-  iterator end() const noexcept { return {items_.data() + items_.size(), items_.data() + items_.size()}; }
+  Iterator end() const noexcept { return {items_.data() + items_.size(), items_.data() + items_.size()}; }
   /// True if there is none.
   bool empty() const noexcept { return begin() == end(); }
   /// Their number.

@@ -113,7 +113,8 @@ void RequestCheck::arguments(const std::string& place, const Json* text) {
 
 void RequestCheck::members(const std::string& place, const Json& object, std::string_view known) {
   for (const auto& [name, value] : object.items())
-    if (!is_in(name, known)) add(place + "." + name, "the provider does not know this member");
+    if (!is_in(name, known))
+      add(std::string(place).append(1, '.').append(name), "the provider does not know this member");
 }
 
 void RequestCheck::schema(const std::string& place, const Json* schema) {

@@ -53,7 +53,7 @@ TEST_CASE("the items of one kind are read in their order", "[llm][items][G8]") {
   message.tool_calls()[0].name = "see";
   CHECK(std::get<ToolCall>(message.items[2]).name == "see");
   CHECK(ChatMessage::assistant(interleaved()).tool_calls() == std::vector<ToolCall>{look, listen});
-  static_assert(std::forward_iterator<ItemsOf<const ToolCall>::iterator>);
+  static_assert(std::forward_iterator<ItemsOf<const ToolCall>::Iterator>);
   CHECK(ItemsOf<ToolCall>().empty());
   CHECK(std::ranges::count(message.reasoning(), second) == 1);
 }
