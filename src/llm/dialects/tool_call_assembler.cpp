@@ -23,7 +23,7 @@ bool begins_object(std::string_view text) noexcept {
   return first != std::string_view::npos && text[first] == '{';
 }
 
-bool is_blank(std::string_view text) noexcept {
+bool is_json_blank(std::string_view text) noexcept {
   return text.find_first_not_of(blanks) == std::string_view::npos;
 }
 
@@ -38,8 +38,8 @@ char next_token_byte(std::string_view text, std::size_t& at, bool& in_text) noex
 
 // True for texts that differ in blank space between tokens only. Nothing is the same as an empty object.
 bool same_json(std::string_view a, std::string_view b) noexcept {
-  if (is_blank(a)) a = "{}";
-  if (is_blank(b)) b = "{}";
+  if (is_json_blank(a)) a = "{}";
+  if (is_json_blank(b)) b = "{}";
   std::size_t at_a = 0, at_b = 0;
   bool in_a = false, in_b = false;
   for (;;) {
@@ -93,7 +93,8 @@ ToolCallFault ToolCallAssembler::add_snapshot(ToolCallPiece piece) {
   if (slot->call.id.empty()) slot->call.id = piece.id;
   if (slot->call.name.empty()) slot->call.name = piece.name;
   if (slot->item.id.empty()) slot->item.id = std::move(piece.item);
-  if (is_blank(piece.arguments) || same_json(slot->call.arguments, piece.arguments)) return take_bytes(0);
+  if (is_json_blank(piece.arguments) || same_json(slot->call.arguments, piece.arguments))
+    return take_bytes(0);
   if (slot->scan.is_complete() && !same_json(slot->call.arguments, "{}")) {
     has_difference_ = true;
     return ToolCallFault::none;
