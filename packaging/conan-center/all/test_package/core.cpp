@@ -41,7 +41,7 @@ int main() {
   agentcore::testing::ScriptedClient model(runtime, [](const agentcore::ChatRequest& request) {
     agentcore::testing::ScriptedReply reply;
     if (request.messages.back().role == agentcore::Role::tool)
-      reply.deltas = {"It is ", request.messages.back().content};
+      reply.deltas = {"It is ", request.messages.back().content()};
     else
       reply.tool_calls = {{"call_1", "add", R"({"a":2,"b":40})", {}}};
     return reply;
