@@ -115,9 +115,11 @@ constexpr std::uint32_t no_limit_of_messages = Head::longest;
 bool is_full(const core::Node& node, const MessagePool& pool, const ClearedMessages& cleared, Head head,
              std::uint32_t limit) noexcept {
   constexpr std::uint32_t least_room = 1024;  // for dropped messages
-  const std::uint32_t all = head.length(node.taken.load(std::memory_order_acquire));
-  if (all < limit) return false;
-  if (cleared.empty() || all >= limit + std::max(limit, least_room)) return true;
+  const auto all = [&] { return head.length(node.taken.load(std::memory_order_acquire)); };
+  if (all() < limit) return false;
+  // The loop may have taken dropped messages out since: it counts them as taken first, and then forgets them.
+  if (cleared.empty()) return all() >= limit;
+  if (all() >= limit + std::max(limit, least_room)) return true;
   return cleared.left(pool, node.id(), [&] {
     const std::uint32_t taken = node.taken.load(std::memory_order_acquire);
     return ClearedMessages::Mailbox{head.length(taken), taken + head.length(taken)};
