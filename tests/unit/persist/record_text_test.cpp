@@ -105,17 +105,27 @@ TEST_CASE("a message of a history has one form, however it is written", "[persis
   with_image.append(std::vector<ContentPart>{{.url = "https://example.org/a.png"}});
   with_image.items.emplace_back(ContentPart{.data = "aGk=", .media_type = "image/png", .detail = "low"});
   ChatMessage only_image = with_image;
-  only_image.content().clear();
+  only_image.set_content("");
   ChatMessage thinking = ChatMessage::assistant("hm");
   test::put_reasoning(thinking, {{"openai_chat", R"({"a":1})"}, {"responses", "x", "https://example.org"}});
   calling.items.emplace_back(ToolCall{.id = "2", .name = "page__open", .arguments = "{\"a\":1}"});
   calling.tool_calls().back().window_id = "page";
   calling.items.emplace_back(ToolCall{.id = "3", .name = "page__open"});
   calling.tool_calls().back().action_id = "open";
+  const ContentPart document{
+      .data = "aGk=", .media_type = "application/pdf", .kind = ContentPart::Kind::document, .name = "a.pdf"};
+  const ContentPart sound{.data = "aGk=", .media_type = "audio/wav", .kind = ContentPart::Kind::audio};
+  const ChatMessage with_all = ChatMessage::user("see", {document, sound, {.url = "https://example.org/a"}});
+  const ChatMessage result = ChatMessage::tool_result("call", "two", {document, {.data = "aGk="}});
+  ChatMessage in_order = ChatMessage::assistant(std::vector<MessageItem>{
+      TextItem{"a", true, "msg_1", "commentary"}, ToolCall{.id = "4", .name = "look"},
+      ReasoningBlock{"responses", "{}", "s", "m", "1", "2"}, TextItem{""}, TextItem{"b\"\n"}});
+  const ChatMessage calls_first = ChatMessage::assistant(
+      std::vector<MessageItem>{ToolCall{.id = "5", .name = "look"}, ReasoningBlock{"responses", "{}", "s"}});
   for (const ChatMessage& message :
-       {only_image, thinking, ChatMessage::system("s"), ChatMessage::user(""), ChatMessage::assistant("a"),
-        ChatMessage::tool_result("", "none"), ChatMessage::tool_result("call", "r"), marked, odd, calling,
-        with_image}) {
+       {with_all, result, in_order, calls_first, only_image, thinking, ChatMessage::system("s"),
+        ChatMessage::user(""), ChatMessage::assistant("a"), ChatMessage::tool_result("", "none"),
+        ChatMessage::tool_result("call", "r"), marked, odd, calling, with_image}) {
     json wanted = llm::message_to_json(message);
     CHECK(history_json(message) == wanted);
     const turn::TurnPlace place{.turn = 3, .question = 0, .message = MessageId{9}, .tasks = 4};
