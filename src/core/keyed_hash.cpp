@@ -51,13 +51,6 @@ std::uint64_t sip_hash(std::uint64_t key0, std::uint64_t key1, std::string_view 
   return state.v0 ^ state.v1 ^ state.v2 ^ state.v3;
 }
 
-std::string hex_digits(std::uint64_t number) {
-  std::string text(16, '0');
-  for (auto digit = text.rbegin(); digit != text.rend(); ++digit, number >>= 4U)
-    *digit = "0123456789abcdef"[number & 15U];
-  return text;
-}
-
 std::uint64_t fingerprint(std::string_view salt, std::string_view text) noexcept {
   const std::uint64_t hash = sip_hash(sip_hash(0, 0, salt), sip_hash(1, 1, salt), text);
   return hash == 0 ? 1 : hash;

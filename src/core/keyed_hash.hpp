@@ -1,4 +1,4 @@
-// A keyed hash: who does not know the key can neither compute it nor find a text for it.
+// A keyed hash: without the key, neither a hash nor a text for a given hash can be computed.
 #pragma once
 
 #include "core/internal_api.hpp"
@@ -13,10 +13,7 @@ namespace agentcore::detail::core {
 AGENTCORE_INTERNAL_API std::uint64_t sip_hash(std::uint64_t key0, std::uint64_t key1,
                                               std::string_view text) noexcept;
 
-// A number that tells texts apart, with a key that is made of `salt`. Never 0.
+// The hash of a text with a key that is made of `salt`; equal texts have equal hashes. Never 0.
 AGENTCORE_INTERNAL_API std::uint64_t fingerprint(std::string_view salt, std::string_view text) noexcept;
-
-// 16 hexadecimal digits.
-AGENTCORE_INTERNAL_API std::string hex_digits(std::uint64_t number);
 
 }  // namespace agentcore::detail::core

@@ -1,11 +1,10 @@
 #include "turn/environment.hpp"
 
+#include "core/text_hash.hpp"
 #include "tools/registry.hpp"
 
-#include <cstdio>
 #include <new>
 #include <optional>
-#include <random>
 #include <utility>
 
 namespace agentcore::detail::turn {
@@ -24,11 +23,7 @@ std::string Environment::name_of(const core::Node& node) const noexcept {
 
 const std::string& Environment::own_identity() {
   if (!identity.empty()) return identity;
-  // Not Runtime::random(): a host may give it the same seed each time.
-  std::random_device device;
-  char text[33];
-  std::snprintf(text, sizeof text, "%08x%08x%08x%08x", device(), device(), device(), device());
-  return identity = text;
+  return identity = core::random_digits();
 }
 
 void Environment::log(LogLevel level, std::string_view message,

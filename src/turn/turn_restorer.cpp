@@ -78,8 +78,8 @@ bool had_begun(const StoredCall& call) noexcept {
   return call.state == State::running || (call.state != State::done && (call.may_begin || call.begun_before));
 }
 
-// True if the call began before an earlier restart, as far as is known, and waits to be made again. That
-// harms nobody.
+// True if the call began before an earlier restart, as far as is known, and waits to be made again. A safe
+// tool may be called twice.
 bool waits_again(const StoredCall& call, const tools::Found& tool) noexcept {
   return call.state == State::waiting && call.begun_before && !call.may_begin && is_safe(tool);
 }

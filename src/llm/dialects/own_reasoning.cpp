@@ -1,10 +1,10 @@
 #include "llm/dialects/own_reasoning.hpp"
 
 #include "core/keyed_hash.hpp"
+#include "core/text_hash.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <random>
 #include <utility>
 #include <variant>
 
@@ -67,13 +67,6 @@ bool is_unsigned(const ReasoningBlock& block, Dialect dialect) noexcept {
          !has_text(block.data, R"("signature")");
 }
 
-std::string random_salt() {
-  std::random_device device;
-  std::string salt;
-  for (int i = 0; i < 2; ++i) salt += core::hex_digits(std::uint64_t{device()} << 32U | device());
-  return salt;
-}
-
 }  // namespace
 
 ReasoningRule rule_of(Dialect dialect) noexcept {
@@ -90,7 +83,7 @@ ReasoningRule rule_of(Dialect dialect) noexcept {
 }
 
 Binding binding_of(const ChatRequest& request, const ReasoningRule& rule, std::string_view key) {
-  static const std::string of_process = random_salt();
+  static const std::string of_process = core::random_digits();
   Binding binding{request.model, core::fingerprint(request.salt.empty() ? of_process : request.salt, key)};
   if (!rule.same_prefix) return binding;
   Prefix prefix;
