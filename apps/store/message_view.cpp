@@ -80,7 +80,7 @@ void print_message(const ChatMessage& message, std::size_t number, const TurnPla
   output.print(fmt::format("{:4} {}{}\n", number, to_string(message.role), marks_of(message, turn)));
   if (const std::string text = message.content(); !text.empty()) output.print(indented(text, text_margin));
   for (const ContentPart& part : message.parts())
-    output.print(fmt::format("{}image: {}\n", text_margin, part_text(part)));
+    output.print(fmt::format("{}{}: {}\n", text_margin, to_string(part.kind), part_text(part)));
   for (const agentcore::ToolCall& call : message.tool_calls())
     output.print(fmt::format("{}call {}: {} {}\n", text_margin, printable(call.id), printable(call.name),
                              printable(call.arguments)));
@@ -105,7 +105,7 @@ void print_mail(const ForestAgent& agent, Output& output) {
     if (mail.deadline) head += ", until " + time_text(mail.deadline->when);
     output.print(head + "\n" + indented(message.text, text_margin));
     for (const ContentPart& part : message.parts)
-      output.print(fmt::format("{}image: {}\n", text_margin, part_text(part)));
+      output.print(fmt::format("{}{}: {}\n", text_margin, to_string(part.kind), part_text(part)));
   }
 }
 

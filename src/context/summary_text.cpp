@@ -21,6 +21,11 @@ std::string member(std::string_view name, const std::string& text) {
   return "\"" + std::string(name) + "\":" + core::json_string(text);
 }
 
+constexpr std::pair<ContentPart::Kind, std::string_view> names_of_parts[] = {
+    {ContentPart::Kind::image, "images"},
+    {ContentPart::Kind::document, "documents"},
+    {ContentPart::Kind::audio, "sounds"}};
+
 // Without marks of interruptions, which no model receives (G11).
 std::string line_of(const ChatMessage& message, std::string_view text) {
   std::string line =
@@ -31,8 +36,10 @@ std::string line_of(const ChatMessage& message, std::string_view text) {
     calls += std::string(calls.empty() ? "" : ",") + "{" + member("id", call.id) + "," +
              member("tool", call.name) + "," + member("arguments", call.arguments) + "}";
   if (!calls.empty()) line += ",\"calls\":[" + calls + "]";
-  if (const auto images = message.parts(); !images.empty())
-    line += ",\"images\":" + std::to_string(images.size());
+  const auto parts = message.parts();
+  for (const auto& [kind, name] : names_of_parts)
+    if (const auto count = std::ranges::count(parts, kind, &ContentPart::kind); count != 0)
+      line.append(",\"").append(name).append("\":").append(std::to_string(count));
   return line + "}\n";
 }
 

@@ -141,3 +141,13 @@ TEST_CASE("an interruption is not told to the model that summarises", "[context]
   REQUIRE(lines.size() == 3);
   CHECK(lines[1] == R"({"role":"user","text":"q","images":1})");
 }
+
+TEST_CASE("a summary reads how many images, documents and sounds a message has", "[context][compaction]") {
+  using Kind = ContentPart::Kind;
+  ChatMessage message = ChatMessage::user("q");
+  for (const Kind kind : {Kind::audio, Kind::document, Kind::image, Kind::document})
+    message.items.emplace_back(ContentPart{.data = "aGk=", .kind = kind});
+  const auto lines = lines_of(text_of({message}));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1] == R"({"role":"user","text":"q","images":1,"documents":2,"sounds":1})");
+}
