@@ -41,7 +41,7 @@ inline void check(const detail::llm::Snapshot& snapshot) {
   expect(detail::core::is_utf8(snapshot.content) && detail::core::is_utf8(snapshot.reasoning) &&
          detail::core::is_utf8(snapshot.text_in_details));
   check(snapshot.texts, snapshot.content);
-  check(snapshot.thoughts, snapshot.reasoning);
+  check(snapshot.reasoning_texts, snapshot.reasoning);
   expect(snapshot.tool_calls.size() <= detail::llm::max_tool_calls);
   for (const detail::llm::ToolCallPiece& piece : snapshot.tool_calls)
     expect(detail::core::is_utf8(piece.id) && detail::core::is_utf8(piece.name) &&
@@ -52,7 +52,7 @@ inline void check(const detail::llm::AnswerObject& object) {
   expect(detail::core::is_utf8(object.content) && detail::core::is_utf8(object.reasoning) &&
          detail::core::is_utf8(object.model));
   check(object.texts, object.content);
-  check(object.thoughts, object.reasoning);
+  check(object.reasoning_texts, object.reasoning);
   if (object.snapshot != nullptr) check(*object.snapshot);
   if (object.error) {
     expect(detail::core::is_utf8(object.error->message) && detail::core::is_utf8(object.error->raw));

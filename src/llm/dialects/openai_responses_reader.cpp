@@ -180,9 +180,10 @@ void OpenAiResponsesReader::read_output(json::value value, AnswerObject& object)
     json::value item;
     if (entry.get(item)) return;
     item_ = Item{};
-    const std::size_t texts = texts_.texts.size(), thoughts = texts_.thoughts.size();
+    const std::size_t texts = texts_.texts.size(), reasoning_texts = texts_.reasoning_texts.size();
     read_item(item, object);
-    texts_.name(texts, thoughts, {.index = index, .phase = item_.phase, .id = item_.id, .place = index});
+    texts_.name(texts, reasoning_texts,
+                {.index = index, .phase = item_.phase, .id = item_.id, .place = index});
     add_whole_item(index++, object);
   }
   object.places = index + 1;
@@ -361,7 +362,7 @@ void OpenAiResponsesReader::finish_reasoning(std::string_view type, AnswerObject
   if (!is_done && !is_piece && type != "response.reasoning_summary_part.added") return;
   const bool is_summary = type.find("summary") != std::string_view::npos;
   const std::string_view text = is_done ? text_ : is_piece ? delta_ : std::string_view();
-  texts_.thoughts.push_back(
+  texts_.reasoning_texts.push_back(
       piece_of_event(text.size(), is_summary ? summary_index_ : unseparated_parts + content_index_));
   if (is_done) {
     texts_.reasoning = text;
@@ -369,13 +370,13 @@ void OpenAiResponsesReader::finish_reasoning(std::string_view type, AnswerObject
   }
   object.reasoning = text;
   if (is_piece) object.reasoning_cut = delta_cut_;
-  object.thoughts = texts_.thoughts;
+  object.reasoning_texts = texts_.reasoning_texts;
 }
 
 // {"part": {"type": ..., "text": ...}}
 void OpenAiResponsesReader::finish_part(AnswerObject& object) {
   for (TextPiece& piece : texts_.texts) piece = piece_of_part(piece, content_index_);
-  for (TextPiece& piece : texts_.thoughts)
+  for (TextPiece& piece : texts_.reasoning_texts)
     piece = piece_of_part(
         piece, piece.part < unseparated_parts ? summary_index_ : unseparated_parts + content_index_);
   give(Repeats::part, object);

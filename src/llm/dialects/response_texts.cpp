@@ -6,7 +6,7 @@ void ResponseTexts::clear() noexcept {
   content.clear();
   texts.clear();
   reasoning.clear();
-  thoughts.clear();
+  reasoning_texts.clear();
   words_.clear();
 }
 
@@ -18,11 +18,11 @@ void ResponseTexts::add(std::string_view words, std::uint64_t part, bool refusal
 
 void ResponseTexts::add_thought(std::string_view words, std::uint64_t part) {
   if (words.empty()) return;
-  thoughts.push_back({.offset = reasoning.size(), .bytes = words.size(), .part = part});
+  reasoning_texts.push_back({.offset = reasoning.size(), .bytes = words.size(), .part = part});
   reasoning += words;
 }
 
-void ResponseTexts::name(std::size_t first_text, std::size_t first_thought, const TextPiece& item) {
+void ResponseTexts::name(std::size_t first_text, std::size_t first_of_reasoning, const TextPiece& item) {
   const auto keep = [this](std::string_view word) {
     return word.empty() ? std::string_view() : std::string_view(words_.emplace_back(word));
   };
@@ -36,11 +36,15 @@ void ResponseTexts::name(std::size_t first_text, std::size_t first_thought, cons
     }
   };
   name_all(texts, first_text);
-  name_all(thoughts, first_thought);
+  name_all(reasoning_texts, first_of_reasoning);
 }
 
 Snapshot ResponseTexts::snapshot(Repeats what) const noexcept {
-  return {.what = what, .content = content, .texts = texts, .reasoning = reasoning, .thoughts = thoughts};
+  return {.what = what,
+          .content = content,
+          .texts = texts,
+          .reasoning = reasoning,
+          .reasoning_texts = reasoning_texts};
 }
 
 }  // namespace agentcore::detail::llm

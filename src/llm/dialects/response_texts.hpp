@@ -17,14 +17,14 @@ struct ResponseTexts {
   std::string content;
   std::vector<TextPiece> texts;  // of `content`
   std::string reasoning;
-  std::vector<TextPiece> thoughts;  // of `reasoning`
+  std::vector<TextPiece> reasoning_texts;  // of `reasoning`
 
   void clear() noexcept;
   // Adds a text of a message; or one of reasoning.
   void add(std::string_view words, std::uint64_t part, bool refusal);
   void add_thought(std::string_view words, std::uint64_t part);
   // Says of which item the pieces are from these numbers on.
-  void name(std::size_t first_text, std::size_t first_thought, const TextPiece& item);
+  void name(std::size_t first_text, std::size_t first_of_reasoning, const TextPiece& item);
   // The pieces refer to this object, and stay valid until clear().
   Snapshot snapshot(Repeats what) const noexcept;
 

@@ -67,30 +67,27 @@ struct Snapshot {
   std::string_view content = {};
   std::span<const TextPiece> texts = {};
   std::string_view reasoning = {};
-  std::span<const TextPiece> thoughts = {};  // of `reasoning`
-  std::string_view text_in_details = {};     // see AnswerObject
+  std::span<const TextPiece> reasoning_texts = {};  // of `reasoning`
+  std::string_view text_in_details = {};            // see AnswerObject
   std::span<ToolCallPiece> tool_calls = {};
   std::span<ReasoningPiece> reasoning_pieces = {};
   std::span<ReasoningDetail> reasoning_details = {};
 };
 
-// The separator between two texts of one answer with another block between them.
-inline constexpr std::string_view between_blocks = "\n\n";
-
 // The content of one JSON object of an answer: a chunk of a stream, or a whole body. The views are valid
 // until the next parse.
 struct AnswerObject {
-  std::string_view content;                   // valid UTF-8
-  std::string_view reasoning;                 // valid UTF-8
-  std::span<const TextPiece> texts;           // of `content`; none: it belongs to the text before
-  std::span<const TextPiece> thoughts;        // of `reasoning`; the same
-  CutPair content_cut;                        // at the ends of `content`
-  CutPair reasoning_cut;                      // at the ends of `reasoning`
-  const Snapshot* snapshot = nullptr;         // besides the pieces above; null: none
-  bool has_choice = false;                    // the object holds an answer, possibly an empty one
-  bool refused = false;                       // the model refuses to answer; `content` has its text
-  bool ends = false;                          // nothing of the answer follows
-  std::optional<FinishReason> finish_reason;  // `unknown` for any other reason
+  std::string_view content;                    // valid UTF-8
+  std::string_view reasoning;                  // valid UTF-8
+  std::span<const TextPiece> texts;            // of `content`; none: it belongs to the text before
+  std::span<const TextPiece> reasoning_texts;  // of `reasoning`; the same
+  CutPair content_cut;                         // at the ends of `content`
+  CutPair reasoning_cut;                       // at the ends of `reasoning`
+  const Snapshot* snapshot = nullptr;          // besides the pieces above; null: none
+  bool has_choice = false;                     // the object holds an answer, possibly an empty one
+  bool refused = false;                        // the model refuses to answer; `content` has its text
+  bool ends = false;                           // nothing of the answer follows
+  std::optional<FinishReason> finish_reason;   // `unknown` for any other reason
   std::optional<UsageCounts> usage;
   std::optional<double> cost;  // as the provider reports it
   std::string_view model;

@@ -23,14 +23,15 @@ bool AnswerContent::take(AnswerObject& object, int status) {
   if (object.error) fail(context_.errors.api(status, *object.error));
   if (error_) return false;
   if (object.begins_block) texts_.end_item(true);
-  if (object.begins_block && thoughts_) thoughts_->end_item(false);
+  if (object.begins_block && reasoning_texts_) reasoning_texts_->end_item(false);
   return take_tool_calls(object, status) && take_reasoning(object, status) && take_texts(object, status);
 }
 
 // True for an object with a piece of text alone that needs nothing before it: nearly all are.
 bool AnswerContent::is_plain(const AnswerObject& object) const noexcept {
-  return !object.snapshot && object.texts.empty() && object.thoughts.empty() && object.reasoning.empty() &&
-         object.text_in_details.empty() && !object.reasoning_cut && texts_.is_plain(object.content_cut);
+  return !object.snapshot && object.texts.empty() && object.reasoning_texts.empty() &&
+         object.reasoning.empty() && object.text_in_details.empty() && !object.reasoning_cut &&
+         texts_.is_plain(object.content_cut);
 }
 
 // A receiver may start a call, which uses the same reader: all is taken from the object before any of it is
@@ -43,21 +44,22 @@ bool AnswerContent::take_texts(AnswerObject& object, int status) {
     end_text_at_call();
     return fits(object.content.size(), status) && deliver(object.content);
   }
-  std::string words, thoughts;
+  std::string words, reasoned;
   if (source_ == ReasoningSource::none && object.reasoning_cut) source_ = ReasoningSource::reasoning;
-  const std::string_view thought = shown_reasoning(object.reasoning, object.text_in_details);
-  const bool has_thought = !thought.empty() || object.reasoning_cut || !object.thoughts.empty();
-  if (has_thought && !thoughts_) thoughts_ = std::make_unique<AnswerTexts>(AnswerTexts::Separates::parts);
-  if (has_thought) {
+  const std::string_view reasoning = shown_reasoning(object.reasoning, object.text_in_details);
+  const bool has_reasoning = !reasoning.empty() || object.reasoning_cut || !object.reasoning_texts.empty();
+  if (has_reasoning && !reasoning_texts_)
+    reasoning_texts_ = std::make_unique<AnswerTexts>(AnswerTexts::Separates::parts);
+  if (has_reasoning) {
     const bool is_all = source_ == ReasoningSource::reasoning;
-    thoughts_->take(thought, is_all ? object.reasoning_cut : CutPair{}, object.thoughts, false, place_,
-                    thoughts);
+    reasoning_texts_->take(reasoning, is_all ? object.reasoning_cut : CutPair{}, object.reasoning_texts,
+                           false, place_, reasoned);
   }
   texts_.take(object.content, object.content_cut, object.texts, object.begins_block, place_, words);
-  if (object.snapshot) take_snapshot(*object.snapshot, object.ends, words, thoughts);
+  if (object.snapshot) take_snapshot(*object.snapshot, object.ends, words, reasoned);
   end_text_at_call();
-  if (!fits(words.size() + thoughts.size(), status)) return false;
-  return (thoughts.empty() || deliver_reasoning(thoughts)) && (words.empty() || deliver(words));
+  if (!fits(words.size() + reasoned.size(), status)) return false;
+  return (reasoned.empty() || deliver_reasoning(reasoned)) && (words.empty() || deliver(words));
 }
 
 // The text of an object that has calls, too, comes before them, as in a message. What follows does not.
@@ -66,11 +68,12 @@ void AnswerContent::end_text_at_call() noexcept {
 }
 
 void AnswerContent::take_snapshot(const Snapshot& snapshot, bool is_last, std::string& words,
-                                  std::string& thoughts) {
-  const std::string_view thought = shown_reasoning(snapshot.reasoning, snapshot.text_in_details);
-  if (!thought.empty()) {
-    if (!thoughts_) thoughts_ = std::make_unique<AnswerTexts>(AnswerTexts::Separates::parts);
-    thoughts_->take_snapshot(snapshot.what, thought, snapshot.thoughts, place_, is_last, thoughts);
+                                  std::string& reasoned) {
+  const std::string_view reasoning = shown_reasoning(snapshot.reasoning, snapshot.text_in_details);
+  if (!reasoning.empty()) {
+    if (!reasoning_texts_) reasoning_texts_ = std::make_unique<AnswerTexts>(AnswerTexts::Separates::parts);
+    reasoning_texts_->take_snapshot(snapshot.what, reasoning, snapshot.reasoning_texts, place_, is_last,
+                                    reasoned);
   }
   if (snapshot.content.empty() && snapshot.texts.empty()) return;
   if (texts_.take_snapshot(snapshot.what, snapshot.content, snapshot.texts, place_, is_last, words)) return;
@@ -243,9 +246,9 @@ std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int statu
   if (has_only_other_items(outcome)) return context_.errors.no_usable_item(status, other_items_);
   const bool is_empty = !has_text_ && !refused_ && outcome.tool_calls.empty();
   if (is_empty && outcome.finish_reason == FinishReason::other) return context_.errors.empty_answer(status);
-  std::string words, thoughts;
+  std::string words, reasoned;
   texts_.finish(words);
-  if (thoughts_) thoughts_->finish(thoughts);
+  if (reasoning_texts_) reasoning_texts_->finish(reasoned);
   if (reasoning_) {
     const bool all = goes_with(context_.reasoning, !outcome.tool_calls.empty(), true);
     outcome.reasoning =
@@ -256,7 +259,7 @@ std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int statu
   FinishReason& reason = outcome.finish_reason;
   const bool ended_normally = reason == FinishReason::complete || reason == FinishReason::unknown;
   if (ended_normally && !outcome.tool_calls.empty()) reason = FinishReason::tool_calls;
-  const bool goes_on = thoughts.empty() || deliver_reasoning(thoughts);
+  const bool goes_on = reasoned.empty() || deliver_reasoning(reasoned);
   if (goes_on && !words.empty()) deliver(words);
   return std::nullopt;
 }

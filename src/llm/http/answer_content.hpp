@@ -64,7 +64,7 @@ class AnswerContent {
   bool is_kept(const ReasoningPiece& piece, std::span<const ReasoningPiece> all) const;
   bool take_texts(AnswerObject& object, int status);
   void end_text_at_call() noexcept;
-  void take_snapshot(const Snapshot& snapshot, bool is_last, std::string& words, std::string& thoughts);
+  void take_snapshot(const Snapshot& snapshot, bool is_last, std::string& words, std::string& reasoned);
   bool is_plain(const AnswerObject& object) const noexcept;
   bool fits(std::size_t more, int status);
   std::string_view shown_reasoning(std::string_view reasoning, std::string_view in_details);
@@ -88,7 +88,7 @@ class AnswerContent {
   std::uint64_t place_ = 0;       // of the first item of this object; see ItemPlace
   std::uint64_t next_place_ = 0;  // of the next object
   AnswerTexts texts_{AnswerTexts::Separates::items};
-  std::unique_ptr<AnswerTexts> thoughts_;          // made for the first reasoning
+  std::unique_ptr<AnswerTexts> reasoning_texts_;   // made for the first reasoning
   std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first tool call
   std::unique_ptr<ReasoningAssembler> reasoning_;  // made for the first block
   std::unique_ptr<const ChatError> error_;

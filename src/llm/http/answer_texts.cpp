@@ -1,5 +1,7 @@
 #include "llm/http/answer_texts.hpp"
 
+#include "core/message_items.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -106,9 +108,10 @@ std::string_view AnswerTexts::separator_of(const TextPiece& piece, std::uint64_t
   ends_part_ = false;
   part_number_ = number;
   if (begins_item || !is_current(piece)) begin(piece, place);
-  if (separates_ == Separates::items) return was_apart && !is_empty() ? between_blocks : std::string_view();
+  if (separates_ == Separates::items)
+    return was_apart && !is_empty() ? core::between_texts : std::string_view();
   const bool is_separate = begins_part && number != 0 && number < unseparated_parts;
-  return is_separate && !begins_item && !is_first ? between_blocks : std::string_view();
+  return is_separate && !begins_item && !is_first ? core::between_texts : std::string_view();
 }
 
 void AnswerTexts::add(std::string_view text, std::size_t separator, std::uint64_t place, bool is_last) {
