@@ -86,7 +86,8 @@ struct CallEnd {
 };
 
 /// A part of a message that is not text: an image, a document or a sound. Set either `url`, or `data` and
-/// `media_type`. HttpLlmClient fails a call with Errc::invalid_config if its dialect does not take the part:
+/// `media_type`. HttpLlmClient fails a call with Errc::unsupported_part if its dialect does not take the
+/// part, and an LlmRouter goes on to its next route:
 ///
 ///   - images: all dialects, with a URL or data
 ///   - documents: Dialect::anthropic_messages and openai_responses, with a URL or data; openai_chat, with

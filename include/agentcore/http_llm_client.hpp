@@ -208,7 +208,8 @@ struct HttpLlmOptions {
 /// connection is kept. With an older libcurl only HTTP/1.1 is used, because its resets come late or never.
 ///
 /// One call is one attempt, with one exception: a request that the server refuses because of reasoning in it
-/// is sent once more, without any. For retries, other routes and limits, use an LlmRouter with this client as
+/// is sent once more, without any. While the agent is paused (PauseToken) it is not: then the error is
+/// retryable. For retries, other routes and limits, use an LlmRouter with this client as
 /// a route. Reasoning is sent back only to who made it (see ReasoningRule). So clients of several servers,
 /// models and accounts can take turns in one conversation.
 ///

@@ -91,7 +91,7 @@ struct ToolResult {
   bool end_turn = false;
   /// Images, documents and sounds for the model, behind the text; together at most
   /// TreeOptions::max_message_bytes, or the call fails. Dialect::anthropic_messages and openai_responses take
-  /// images and documents in results; a model call in another dialect fails with Errc::invalid_config. No
+  /// images and documents in results; a model call in another dialect fails with Errc::unsupported_part. No
   /// effect in a background task.
   std::vector<ContentPart> parts = {};
 

@@ -60,6 +60,7 @@ constexpr detail::core::EnumNames errc_names{std::to_array<detail::core::EnumNam
      {Errc::http_error, "http_error"},
      {Errc::api_error, "api_error"},
      {Errc::account_exhausted, "account_exhausted"},
+     {Errc::unsupported_part, "unsupported_part"},
      {Errc::invalid_response, "invalid_response"},
      {Errc::response_too_large, "response_too_large"},
      {Errc::request_in_progress, "request_in_progress"},

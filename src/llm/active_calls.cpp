@@ -32,12 +32,27 @@ void ActiveCalls::remove(const CallerKey& caller, const core::Stoppable* call) n
   calls_.erase(found);
 }
 
-// Stops one call after the other, so that nothing is allocated: a stop must not fail for lack of memory.
+void ActiveCalls::replace(const CallerKey& caller, const core::Stoppable* call,
+                          std::shared_ptr<core::Stoppable> by) noexcept {
+  const core::Lock lock(mutex_);
+  const auto found = calls_.find(caller);
+  if (found != calls_.end() && found->second.get() == call) found->second.swap(by);
+}
+
+// Stops one call after the other, so that nothing is allocated: a stop must not fail for lack of memory. A
+// call that had ended may have been replaced by its next attempt: it is looked for once more.
 bool ActiveCalls::abort(std::string_view agent_id) noexcept {
   bool was_open = false;
   std::uint64_t tree = 0;
-  while (const std::shared_ptr<core::Stoppable> call = next_open(agent_id, tree))
-    was_open = call->stop() || was_open;
+  std::shared_ptr<core::Stoppable> ended;
+  while (std::shared_ptr<core::Stoppable> call = next_open(agent_id, tree)) {
+    const bool stopped = call->stop();
+    was_open = was_open || stopped;
+    if (!stopped && call != ended)
+      ended = std::move(call);
+    else
+      ++tree;
+  }
   return was_open;
 }
 
@@ -52,7 +67,7 @@ std::shared_ptr<core::Stoppable> ActiveCalls::next_open(std::string_view agent_i
   for (auto at = calls_.lower_bound(CallerKey{agent_id, tree});
        at != calls_.end() && at->first.agent_id == agent_id; ++at) {
     if (at->second->is_stopped()) continue;
-    tree = at->first.tree + 1;
+    tree = at->first.tree;
     return at->second;
   }
   return nullptr;
@@ -71,6 +86,12 @@ Registration& Registration::operator=(Registration&& other) noexcept {
   tree_ = other.tree_;
   call_ = std::exchange(other.call_, nullptr);
   return *this;
+}
+
+void Registration::move_to(std::shared_ptr<core::Stoppable> call) noexcept {
+  if (call_ == nullptr) return;
+  const core::Stoppable* const before = std::exchange(call_, call.get());
+  if (const auto calls = calls_.lock()) calls->replace({agent_id_, tree_}, before, std::move(call));
 }
 
 void Registration::reset() noexcept {

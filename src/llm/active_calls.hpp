@@ -37,6 +37,9 @@ class AGENTCORE_INTERNAL_API Registration {
   ~Registration() { reset(); }
 
   void reset() noexcept;
+  // The entry is that of `call` from now on: another attempt of the same call. At no moment is there no
+  // entry.
+  void move_to(std::shared_ptr<core::Stoppable> call) noexcept;
 
  private:
   friend class ActiveCalls;
@@ -78,8 +81,10 @@ class AGENTCORE_INTERNAL_API ActiveCalls : public std::enable_shared_from_this<A
   };
 
   void remove(const CallerKey& caller, const core::Stoppable* call) noexcept;
-  // Returns the open call of that agent id with the lowest tree number >= `tree`, and sets `tree` to the
-  // number after it. Null: there is none.
+  void replace(const CallerKey& caller, const core::Stoppable* call,
+               std::shared_ptr<core::Stoppable> by) noexcept;
+  // Returns the open call of that agent id with the lowest tree number >= `tree`, and sets `tree` to that
+  // number. Null: there is none.
   std::shared_ptr<core::Stoppable> next_open(std::string_view agent_id, std::uint64_t& tree) const noexcept;
 
   mutable core::Mutex mutex_;  // held for the map only, never while a call is stopped or destroyed

@@ -42,6 +42,9 @@ class CallHandle final : public core::Stoppable, public std::enable_shared_from_
   // time. @threadsafe (G1, G5, G6)
   bool stop() noexcept override;
   bool is_stopped() const noexcept override { return stopped_.load(std::memory_order_acquire); }
+  // After the end of the transfer: a later stop() returns false, and stops nothing. False: it was stopped
+  // before.
+  bool finish() noexcept { return !stopped_.exchange(true, std::memory_order_acq_rel); }
 
   // Shuts down, on the calling thread, the sockets that the transfer holds now, and makes the loop end the
   // transfer. Never blocks longer than these system calls, never touches a socket that meanwhile serves

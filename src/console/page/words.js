@@ -97,6 +97,7 @@ export const words = {
     turn_over: ['no turn is running', '当前没有运行中的轮次'],
     unauthorized: ['a login is needed', '需要登录'],
     unknown_field: ['the request has an unknown field', '请求含有未知字段'],
+    unsupported_part: ['the model service does not take a part of the conversation', '模型服务不支持对话中的某个内容'],
     unsupported_media_type: ['the request is not JSON', '请求不是 JSON'],
     withdrawn: ['the stop was withdrawn', '停止已撤回'],
     wrong_thread: ['it was called on another thread', '在错误的线程上调用'],

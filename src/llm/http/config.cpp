@@ -54,20 +54,6 @@ std::string_view refusal_of(const ContentPart& part, bool in_result, Dialect dia
   return {};
 }
 
-std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect) {
-  std::size_t number = 0;
-  for (const ChatMessage& message : request.messages) {
-    ++number;
-    for (const ContentPart& part : message.parts())
-      if (const std::string_view refusal = refusal_of(part, message.role == Role::tool, dialect);
-          !refusal.empty())
-        return wrong("message " + std::to_string(number) + " of ChatRequest::messages has " +
-                     std::string(refusal) + ", which Dialect::" + std::string(to_string(dialect)) +
-                     " does not take; send its data in base64, or another kind of part");
-  }
-  return std::nullopt;
-}
-
 std::string lower(std::string_view text) {
   std::string small(text);
   for (char& c : small)
@@ -244,8 +230,22 @@ std::optional<Error> check_options(const HttpLlmOptions& options) {
   return check_body(options);
 }
 
-std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model,
-                                   Dialect dialect) {
+std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect) {
+  std::size_t number = 0;
+  for (const ChatMessage& message : request.messages) {
+    ++number;
+    for (const ContentPart& part : message.parts())
+      if (const std::string_view refusal = refusal_of(part, message.role == Role::tool, dialect);
+          !refusal.empty())
+        return Error{Errc::unsupported_part,
+                     "message " + std::to_string(number) + " of ChatRequest::messages has " +
+                         std::string(refusal) + ", which Dialect::" + std::string(to_string(dialect)) +
+                         " does not take; send its data in base64, or another kind of part"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model) {
   if (request.model.empty() && default_model.empty())
     return wrong("No model is set; set HttpLlmOptions::model or ChatRequest::model");
   if (asks_nothing(request))
@@ -253,7 +253,6 @@ std::optional<Error> check_request(const ChatRequest& request, const std::string
         Errc::empty_message,
         "the last of ChatRequest::messages is a user message without text and images; add a text, or "
         "remove the message (some providers would answer the message before it again)"};
-  if (auto problem = check_parts(request, dialect)) return problem;
   if (request.response_format.kind == ResponseFormat::Kind::json_schema &&
       !has_members(request.response_format.schema))
     return wrong("ChatRequest::response_format.schema must be the text of a JSON object with members");

@@ -21,8 +21,10 @@ std::optional<Error> check_options(const HttpLlmOptions& options);
 
 // The same for one request, and `empty_message` if it ends with an empty question. `default_model` may be
 // empty.
-std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model,
-                                   Dialect dialect = Dialect::openai_chat);
+std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model);
+
+// The first part of a message that the dialect does not take, as an `unsupported_part`. See ContentPart.
+std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect);
 
 // False for a key that cannot be sent in a header.
 bool is_sendable(std::string_view key) noexcept;

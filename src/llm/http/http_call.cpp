@@ -75,17 +75,26 @@ void HttpCall::on_end(net::HttpEnd end) {
   // it.
   ChatOutcome outcome = is_cancelled ? answer_.cancelled(end) : answer_.finish(end);
   answer_.release_memory();
+  // The next attempt takes the registration over, so that an abort finds one of the two.
+  const bool again = sink_ && !handle.is_stopped() && may_try_again(outcome);
+  HttpAttempt attempt{parts_.handle, again ? std::move(parts_.registration) : Registration()};
   leave();
   if (!answer_.note().empty() && !shared_->engine->closed())
     shared_->engine->log(LogLevel::info, answer_.note(), {{"model", outcome.model}});
   if (!sink_) return;
   if (handle.is_stopped()) outcome = answer_.cancelled();
-  if (may_try_again(outcome)) return std::exchange(parts_.again, {})(std::exchange(sink_, {}));
+  if (again && !handle.is_stopped())
+    return std::exchange(parts_.again, {})(std::move(attempt), std::exchange(sink_, {}));
+  attempt.registration.reset();
   sink_.finish(std::move(outcome));
 }
 
-bool HttpCall::may_try_again(const ChatOutcome& outcome) const noexcept {
-  return parts_.again && outcome.kind == ChatOutcome::Kind::failed && refuses_reasoning(outcome.error);
+// Nothing begins for a paused agent: its call may be made again later.
+bool HttpCall::may_try_again(ChatOutcome& outcome) const noexcept {
+  if (!parts_.again || outcome.kind != ChatOutcome::Kind::failed || !refuses_reasoning(outcome.error))
+    return false;
+  outcome.error.retryable = parts_.pause.is_paused();
+  return !outcome.error.retryable;
 }
 
 void HttpCall::cancel() {

@@ -38,15 +38,22 @@ struct HttpShared : AnswerContext {
   std::vector<HttpCall*> open;  // without an outcome yet
 };
 
+// What any thread stops a call by.
+struct HttpAttempt {
+  std::shared_ptr<net::CallHandle> handle;
+  Registration registration = {};
+};
+
 // The data of one call besides its request.
 struct HttpCallParts {
   std::shared_ptr<net::CallHandle> handle;
   Registration registration = {};
   std::shared_ptr<const void> hidden_key = {};  // the redactor hides the call's key as long as this exists
   Binding binding = {};                         // of the reasoning of the answer
-  // Makes the call once more, without the reasoning in its request, if the server refuses that. Empty: the
-  // request has none.
-  std::function<void(ChatSink)> again = {};
+  // Makes the call once more, without the reasoning in its request, if the server refuses that: it takes over
+  // the handle and the registration of this attempt. Empty: the request has none.
+  std::function<void(HttpAttempt, ChatSink)> again = {};
+  PauseToken pause = {};  // ChatRequest::pause
 };
 
 // Owned by the transport. @loop_thread
@@ -76,7 +83,7 @@ class HttpCall final : public net::HttpHandler, private AnswerListener {
   bool is_wanted() const noexcept;
   void start_end_timer();
   void leave() noexcept;
-  bool may_try_again(const ChatOutcome& outcome) const noexcept;
+  bool may_try_again(ChatOutcome& outcome) const noexcept;
 
   const std::shared_ptr<HttpShared> shared_;
   HttpCallParts parts_;

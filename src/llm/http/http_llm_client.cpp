@@ -30,8 +30,7 @@ namespace agentcore {
 
 namespace {
 
-constexpr std::size_t max_told =
-    1000;  // conversations of which a client remembers that it has told something
+constexpr std::size_t max_logged = 1000;  // notices that a client remembers
 
 // A chunk of a stream is up to some hundred times as long as its text.
 constexpr std::size_t most_received(std::size_t kept) noexcept {
@@ -51,13 +50,19 @@ struct HttpLlmClient::Impl {
   bool is_over(const StopToken& stop) const noexcept {
     return stop.stop_requested() || shared->engine->closed() || closing;
   }
-  std::optional<Error> refusal(const ChatRequest& request) const;
+  std::optional<ChatError> refusal(const ChatRequest& request) const;
   void check(ChatRequest& request);
   std::shared_ptr<detail::net::Transport> transport() const;
   detail::net::HttpRequest http_request(const ChatRequest& request, const detail::llm::CallKey& key) const;
   std::unique_ptr<detail::net::HttpHandler> recorded(std::unique_ptr<detail::net::HttpHandler> call,
                                                      const detail::net::HttpRequest& request) const;
-  static void chat(const std::shared_ptr<Impl>& impl, ChatRequest request, StopToken stop, ChatSink sink);
+  // `earlier`: the attempt that this one follows. At no moment is the call not registered.
+  static void chat(const std::shared_ptr<Impl>& impl, ChatRequest request, StopToken stop, ChatSink sink,
+                   std::optional<detail::llm::HttpAttempt> earlier = {});
+  static std::optional<detail::llm::Registration> add(Impl& impl, const ChatRequest& request,
+                                                      const std::shared_ptr<detail::net::CallHandle>& handle,
+                                                      std::optional<detail::llm::HttpAttempt>& earlier);
+  bool is_new(std::string_view what, const ChatRequest& request);
   void keep_own_reasoning(ChatRequest& request, const detail::llm::Binding& binding);
   void start(const ChatRequest& request, const detail::llm::CallKey& key, detail::llm::HttpCallParts parts,
              StopToken stop, ChatSink sink);
@@ -76,9 +81,8 @@ struct HttpLlmClient::Impl {
   const std::shared_ptr<const void> library;                 // initialized now, and not in a turn of an agent
   const std::weak_ptr<detail::llm::ReplayTransport> replay;  // the engine owns it
   std::shared_ptr<const void> transport_hold;                // Transport::hold(), from the first call on
-  std::unordered_set<std::uint64_t> told_of_changes;  // hashes of the conversations of which check() has told
+  std::unordered_set<std::uint64_t> logged;                  // see is_new()
   bool closing = false;
-  std::unordered_set<std::string> told;  // the conversations whose reasoning was left out
 };
 
 HttpLlmClient::Impl::Impl(std::shared_ptr<detail::loop::Engine> engine, HttpLlmOptions& options)
@@ -109,24 +113,34 @@ HttpLlmClient::Impl::~Impl() {
   if (const auto transport = replay.lock()) shared->engine->remove_source(transport.get());
 }
 
-std::optional<Error> HttpLlmClient::Impl::refusal(const ChatRequest& request) const {
-  if (error) return error;
-  if (auto problem = detail::llm::check_request(request, model, shared->format.dialect())) return problem;
+std::optional<ChatError> HttpLlmClient::Impl::refusal(const ChatRequest& request) const {
+  if (error) return ChatError::from(*error);
+  if (auto problem = detail::llm::check_request(request, model)) return ChatError::from(std::move(*problem));
+  if (auto problem = detail::llm::check_parts(request, shared->format.dialect())) {
+    ChatError refused = ChatError::from(std::move(*problem));
+    refused.model_specific = true;  // another route may have a dialect that takes it
+    return refused;
+  }
   if (request.deadline && *request.deadline <= shared->engine->now())
-    return Error{Errc::deadline_exceeded,
-                 "ChatRequest::deadline passed before the call began; set a later one"};
+    return ChatError{Errc::deadline_exceeded,
+                     "ChatRequest::deadline passed before the call began; set a later one"};
   return std::nullopt;
 }
 
-// Changes what the server would refuse, and logs that once for each conversation. The sink may do anything.
+// True the first time for the agent of the request; always for an anonymous call.
+bool HttpLlmClient::Impl::is_new(std::string_view what, const ChatRequest& request) {
+  if (request.agent_id.empty()) return true;
+  if (logged.size() >= max_logged) logged.clear();
+  const std::string notice =
+      std::string(what).append(1, ' ').append(std::to_string(request.tree)).append(1, ' ') + request.agent_id;
+  return logged.insert(detail::core::text_hash(notice)).second;
+}
+
+// Changes what the server would refuse, and logs that once for each agent. The log sink may do anything.
 void HttpLlmClient::Impl::check(ChatRequest& request) {
   const detail::llm::Repairs repairs = detail::llm::last_check(request, shared->format.dialect(), defaults);
-  if (!repairs.any()) return;
+  if (!repairs.any() || !is_new("changes", request)) return;
   const std::string agent = detail::core::valid_utf8(request.agent_id);
-  const std::string conversation = std::to_string(request.tree) + ' ' + request.agent_id;
-  if (told_of_changes.size() >= max_told) told_of_changes.clear();
-  const bool is_new = told_of_changes.insert(detail::core::text_hash(conversation)).second;
-  if (!is_new && !request.agent_id.empty()) return;
   shared->engine->log(LogLevel::warning,
                       "what the server would refuse was changed in a request, and not in the history",
                       {{"agent", agent}, {"changes", repairs.text()}});
@@ -192,45 +206,67 @@ void HttpLlmClient::chat(ChatRequest request, StopToken stop, ChatSink sink) {
   Impl::chat(impl, std::move(request), std::move(stop), std::move(sink));
 }
 
-// Leaves out of the request what the server would refuse, and says so once for each conversation.
+// Leaves the reasoning of others out of the request, and logs that once for each agent. The log sink may do
+// anything.
 void HttpLlmClient::Impl::keep_own_reasoning(ChatRequest& request, const detail::llm::Binding& binding) {
   const std::size_t others = detail::llm::keep_own_reasoning(request, shared->format.dialect(),
                                                              shared->reasoning, shared->server, binding);
-  if (others == 0 || !told.insert(request.cache_key).second) return;
-  if (told.size() > max_told) told.clear();
-  shared->engine->log(
-      LogLevel::info, "reasoning of earlier answers is not sent: another made it",
-      {{"agent", request.agent_id}, {"server", shared->server}, {"blocks", std::to_string(others)}});
+  if (others == 0 || !is_new("reasoning", request)) return;
+  const std::string agent = detail::core::valid_utf8(request.agent_id), blocks = std::to_string(others);
+  shared->engine->log(LogLevel::info, "reasoning of earlier answers is not sent: another made it",
+                      {{"agent", agent}, {"server", shared->server}, {"blocks", blocks}});
+}
+
+// Empty: the agent has another call open. A registration without an open call: it was stopped meanwhile.
+std::optional<detail::llm::Registration> HttpLlmClient::Impl::add(
+    Impl& impl, const ChatRequest& request, const std::shared_ptr<detail::net::CallHandle>& handle,
+    std::optional<detail::llm::HttpAttempt>& earlier) {
+  if (!earlier) return impl.active->add({request.agent_id, request.tree}, handle);
+  detail::llm::Registration registration = std::move(earlier->registration);
+  registration.move_to(handle);
+  if (!earlier->handle->finish()) handle->stop();  // before the entry had moved
+  return registration;
 }
 
 void HttpLlmClient::Impl::chat(const std::shared_ptr<Impl>& impl, ChatRequest request, StopToken stop,
-                               ChatSink sink) {
-  if (auto error = impl->refusal(request))
-    return sink.finish(ChatOutcome::failed(ChatError::from(std::move(*error))));
-  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
+                               ChatSink sink, std::optional<detail::llm::HttpAttempt> earlier) {
+  const auto is_over = [&] { return impl->is_over(stop) || (earlier && earlier->handle->is_stopped()); };
+  const auto end = [&](ChatOutcome outcome) {
+    earlier.reset();  // at the outcome, no call of the agent is open
+    sink.finish(std::move(outcome));
+  };
+  if (auto problem = impl->refusal(request)) return end(ChatOutcome::failed(std::move(*problem)));
+  if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
   impl->check(request);
-  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
+  if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
   const Result<detail::llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
-  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
-  if (!key) return sink.finish(ChatOutcome::failed(ChatError::from(key.error())));
+  if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
+  if (!key) return end(ChatOutcome::failed(ChatError::from(key.error())));
   if (request.model.empty()) request.model = impl->model;
   detail::llm::Binding binding =
       detail::llm::binding_of(request, impl->shared->reasoning, key->header.view());
-  impl->keep_own_reasoning(request, binding);  // it may log, and the host may stop the call there
-  if (impl->is_over(stop)) return sink.finish(ChatOutcome::cancelled(Usage{}));
+  impl->keep_own_reasoning(request, binding);
+  if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
   const auto transport = impl->transport();
   if (!impl->transport_hold) impl->transport_hold = transport->hold();
   auto handle = transport->make_handle();
-  auto registration = impl->active->add({request.agent_id, request.tree}, handle);
-  if (!registration) return sink.finish(ChatOutcome::failed(detail::llm::ActiveCalls::in_progress("client")));
+  auto registration = add(*impl, request, handle, earlier);
+  if (!registration) return end(ChatOutcome::failed(detail::llm::ActiveCalls::in_progress("client")));
+  if (handle->is_stopped()) {
+    registration.reset();
+    return end(ChatOutcome::cancelled(Usage{}));
+  }
   detail::llm::HttpCallParts parts{std::move(handle), std::move(*registration), key->hidden};
   parts.binding = std::move(binding);
+  parts.pause = request.pause;
   if (detail::llm::has_reasoning(request)) {
     ChatRequest plain = request;
     detail::llm::remove_reasoning(plain);
-    parts.again = [impl = std::weak_ptr(impl), plain = std::move(plain), stop](ChatSink rest) mutable {
+    parts.again = [impl = std::weak_ptr(impl), plain = std::move(plain), stop](
+                      detail::llm::HttpAttempt attempt, ChatSink rest) mutable {
       if (const auto client = impl.lock())
-        return chat(client, std::move(plain), std::move(stop), std::move(rest));
+        return chat(client, std::move(plain), std::move(stop), std::move(rest), std::move(attempt));
+      attempt.registration.reset();
       rest.finish(ChatOutcome::cancelled(Usage{}));
     };
   }

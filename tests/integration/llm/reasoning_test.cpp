@@ -3,7 +3,11 @@
 #include "support/drive/llm_fixture.hpp"
 
 #include <agentcore/http_llm_client.hpp>
+#include <agentcore/llm_router.hpp>
+#include <agentcore/pause_token.hpp>
 
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -185,4 +189,73 @@ TEST_CASE("a stop between a refused request and the next ends the call", "[llm][
   CHECK(asked == 2);
   CHECK(heard.cancelled());
   CHECK(f.messages.bodies.size() == 2);
+}
+
+TEST_CASE("an abort between a refused request and the next ends the call",
+          "[llm][anthropic][reasoning][A5]") {
+  Fixture f({json_answer("200 OK", thinking), json_answer("400 Bad Request", refusal)});
+  ChatRequest next = f.after(f.chat(f.request));
+  next.agent_id = "a";
+  ChatRecord heard;
+  f.options.api_key.clear();
+  int asked = 0;
+  f.options.api_key_source = [&] {
+    if (++asked == 2) {
+      CHECK(f.llm->has_active_request("a"));
+      CHECK(f.llm->abort("a"));
+      CHECK_FALSE(f.llm->has_active_request("a"));
+    }
+    return api_key;
+  };
+  f.llm = std::make_unique<HttpLlmClient>(*f.f.runtime, f.options);
+  f.llm->chat(next, f.f.stop.get_token(), heard.sink([&] { CHECK_FALSE(f.llm->has_active_request("a")); }));
+  REQUIRE(f.f.drive_to_end(heard));
+  CHECK(asked == 2);
+  CHECK(heard.cancelled());
+  CHECK(f.messages.bodies.size() == 2);
+  CHECK(f.llm->open_calls() == 0);
+}
+
+TEST_CASE("the second attempt of a call can be aborted", "[llm][anthropic][reasoning][A5][integration]") {
+  Fixture f({json_answer("200 OK", thinking), json_answer("400 Bad Request", refusal),
+             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"});
+  ChatRequest next = f.after(f.chat(f.request));
+  next.agent_id = "a";
+  ChatRecord heard;
+  f.llm->chat(next, f.f.stop.get_token(), heard.sink());
+  REQUIRE(f.f.drive_until([&] { return f.f.server.requests() == 3; }));
+  CHECK(f.llm->has_active_request("a"));
+  CHECK(f.llm->abort("a"));
+  REQUIRE(f.f.drive_to_end(heard));
+  CHECK(heard.cancelled());
+}
+
+TEST_CASE("nothing is sent again while the agent is paused", "[llm][anthropic][reasoning][pause]") {
+  struct Paused final : PauseToken::Source {
+    bool is_paused() const noexcept override { return true; }
+    std::shared_ptr<void> on_change(std::function<void()>) override { return nullptr; }
+    void set_waiting(bool) noexcept override {}
+  };
+  Fixture f({json_answer("200 OK", thinking), json_answer("400 Bad Request", refusal)});
+  ChatRequest next = f.after(f.chat(f.request));
+  next.pause = PauseToken(std::make_shared<Paused>());
+  const ChatOutcome outcome = f.chat(next);
+  CHECK(outcome.kind == ChatOutcome::Kind::failed);
+  CHECK(outcome.error.http_status == 400);
+  CHECK(outcome.error.retryable);  // a router makes the call again after the pause
+  CHECK(f.messages.bodies.size() == 2);
+}
+
+TEST_CASE("a part that a dialect does not take goes to the next route", "[llm][router][parts]") {
+  Fixture f({json_answer("200 OK", plain)});
+  HttpLlmOptions chat_options = f.f.client_options();
+  HttpLlmClient chat(*f.f.runtime, chat_options);
+  LlmRouter router(*f.f.runtime, {.routes = {{.client = &chat}, {.client = f.llm.get()}}});
+  f.request.messages = {ChatMessage::user("Look."), ChatMessage::assistant("", {{"c1", "look", "{}"}}),
+                        ChatMessage::tool_result("c1", "one", {{.data = "aGk=", .media_type = "image/png"}})};
+  ChatRecord heard;
+  router.chat(f.request, f.f.stop.get_token(), heard.sink());
+  REQUIRE(f.f.drive_to_end(heard));
+  CHECK(heard.completed());
+  CHECK(f.messages.bodies.size() == 1);
 }

@@ -178,6 +178,13 @@ ErrorRows test::http_request_errors() {
               "the last of ChatRequest::messages is a user message without text and images; add a text, or "
               "remove the message (some providers would answer the message before it again)",
               [](ChatRequest& r) { r.messages.back().set_content(" "); });
+  add_request(rows, Errc::unsupported_part,
+              "message 1 of ChatRequest::messages has audio with a URL, which Dialect::openai_chat does not "
+              "take; send its data in base64, or another kind of part",
+              [](ChatRequest& r) {
+                r.messages.front().items.emplace_back(
+                    ContentPart{.url = "https://a.test/b.wav", .kind = ContentPart::Kind::audio});
+              });
   add_request(rows, invalid,
               "ChatRequest::response_format.schema must be the text of a JSON object with members",
               [](ChatRequest& r) {

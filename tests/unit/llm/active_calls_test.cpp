@@ -6,8 +6,10 @@
 #include "support/prop.hpp"
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,17 +25,20 @@ class FakeCall final : public detail::core::Stoppable {
   FakeCall(std::string id, std::uint64_t number) : agent_id(std::move(id)), tree(number) {}
 
   bool stop() noexcept override {
+    if (before_stop) before_stop();
     if (stopped_.exchange(true)) return false;
     ++cuts;
     return true;
   }
   bool is_stopped() const noexcept override { return stopped_; }
   void close() { registration.reset(); }
+  bool finish() noexcept { return !stopped_.exchange(true); }
 
   const std::string agent_id;
   const std::uint64_t tree;
   std::atomic<int> cuts{0};
   Registration registration;
+  std::function<void()> before_stop;
 
  private:
   std::atomic<bool> stopped_{false};
@@ -204,4 +209,51 @@ TEST_CASE("the registry holds exactly the open calls", "[llm][S0-P2]") {
          }
          for (const auto& [id, call] : open) call->close();
        });
+}
+
+TEST_CASE("an entry that moves to the next attempt of its call is never gone", "[llm][A5][X11]") {
+  const auto calls = std::make_shared<ActiveCalls>();
+  const auto first = Fixture::call("a", 1), second = Fixture::call("a", 1), other = Fixture::call("a", 2);
+  std::optional<Registration> entry = calls->add({"a", 1}, first),
+                              entry_of_other = calls->add({"a", 2}, other);
+  REQUIRE(entry);
+  REQUIRE(entry_of_other);
+  SECTION("an abort after the move stops the second attempt") {
+    entry->move_to(second);
+    CHECK(calls->contains("a"));
+    CHECK(calls->abort("a"));
+    CHECK(first->cuts == 0);
+    CHECK(second->cuts == 1);
+  }
+  SECTION("an abort that has found the first attempt stops the second one") {
+    first->before_stop = [&] {
+      entry->move_to(second);
+      CHECK(first->finish());
+    };
+    CHECK(calls->abort("a"));
+    CHECK(second->cuts == 1);
+  }
+  SECTION("an abort before the move stops the first attempt") {
+    CHECK(calls->abort("a"));
+    CHECK_FALSE(first->finish());
+    CHECK(first->cuts == 1);
+  }
+  CHECK(other->cuts == 1);
+  entry.reset();
+  entry_of_other.reset();
+  CHECK_FALSE(calls->contains("a"));
+  CHECK(calls->add({"a", 1}, Fixture::call("a", 1)));
+}
+
+TEST_CASE("an entry of a later call is not moved", "[llm][X11]") {
+  const auto calls = std::make_shared<ActiveCalls>();
+  const auto first = Fixture::call("a"), later = Fixture::call("a"), second = Fixture::call("a");
+  std::optional<Registration> entry = calls->add({"a", 0}, first);
+  CHECK(first->stop());
+  const auto entry_of_later = calls->add({"a", 0}, later);  // a stopped call has no place
+  REQUIRE(entry_of_later);
+  entry->move_to(second);
+  CHECK(calls->abort("a"));
+  CHECK(later->cuts == 1);
+  CHECK(second->cuts == 0);
 }

@@ -42,8 +42,8 @@ json written(Dialect dialect, const ContentPart& part) {
 }
 
 std::string refusal(Dialect dialect, const ContentPart& part) {
-  const auto problem = check_request(with(part), "m", dialect);
-  if (problem) CHECK(problem->code == Errc::invalid_config);
+  const auto problem = check_parts(with(part), dialect);
+  if (problem) CHECK(problem->code == Errc::unsupported_part);
   return problem ? problem->message : std::string();
 }
 
@@ -115,9 +115,9 @@ TEST_CASE("the result of a tool may have images and documents", "[llm][parts][to
                     R"({"type":"input_image","image_url":"data:image/png;base64,aW1n"},)"
                     R"({"type":"input_file","filename":"a \"b\".pdf",)"
                     R"("file_data":"data:application/pdf;base64,cGRm"}])"));
-  CHECK_FALSE(check_request(request, "m", Dialect::anthropic_messages));
-  CHECK_FALSE(check_request(request, "m", Dialect::openai_responses));
-  CHECK(check_request(request, "m", Dialect::openai_chat)->message ==
+  CHECK_FALSE(check_parts(request, Dialect::anthropic_messages));
+  CHECK_FALSE(check_parts(request, Dialect::openai_responses));
+  CHECK(check_parts(request, Dialect::openai_chat)->message ==
         "message 3 of ChatRequest::messages has a part in the result of a tool, which "
         "Dialect::openai_chat does not take; send its data in base64, or another kind of part");
   request.messages[2].set_content("");
