@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 namespace agentcore::detail::llm {
@@ -38,6 +39,8 @@ constexpr KnownWord known_words[] = {
     {"blocklist", FinishReason::content_filter},
     {"spii", FinishReason::content_filter},
     {"image_safety", FinishReason::content_filter},
+    {"image_prohibited_content", FinishReason::content_filter},
+    {"image_recitation", FinishReason::content_filter},
     {"sensitive", FinishReason::content_filter},             // Z.ai
     {"guardrail_intervened", FinishReason::content_filter},  // Bedrock
     {"tool_calls", FinishReason::tool_calls},
@@ -54,13 +57,21 @@ constexpr KnownWord known_words[] = {
     {"timeout", FinishReason::other, Failure::passing},
     {"server_error", FinishReason::other, Failure::passing},
     {"malformed_function_call", FinishReason::other, Failure::passing},  // Gemini
+    {"malformed_response", FinishReason::other, Failure::passing},       // Gemini
     {"unexpected_tool_call", FinishReason::other, Failure::passing},     // Gemini
+    {"too_many_tool_calls", FinishReason::other, Failure::passing},      // Gemini
     {"model_context_window_exceeded", FinishReason::other, Failure::model},
 };
 
 bool same_letters(std::string_view word, std::string_view small) noexcept {
   return std::ranges::equal(word, small,
                             [](char c, char s) { return c == s || (c >= 'A' && c <= 'Z' && c + 32 == s); });
+}
+
+const KnownWord* find(std::string_view word) noexcept {
+  const auto* const found = std::ranges::find_if(
+      known_words, [word](const KnownWord& known) { return same_letters(word, known.word); });
+  return found == std::end(known_words) ? nullptr : found;
 }
 
 ApiError failure_of(const KnownWord& known, std::string_view word) {
@@ -76,12 +87,17 @@ ApiError failure_of(const KnownWord& known, std::string_view word) {
 }  // namespace
 
 AnswerEnd answer_end_of(std::string_view word) {
-  for (const KnownWord& known : known_words) {
-    if (!same_letters(word, known.word)) continue;
-    if (known.failure == Failure::none) return {known.reason, std::nullopt};
-    return {known.reason, failure_of(known, word)};
+  const KnownWord* known = find(word);
+  // Gemini: "function_call_filter: MALFORMED_FUNCTION_CALL", "content_filter: RECITATION". The second part
+  // says more.
+  if (const auto colon = word.find(':'); known == nullptr && colon != std::string_view::npos) {
+    const auto begin = word.find_first_not_of(' ', colon + 1);
+    known = find(word.substr(std::min(begin, word.size())));
+    if (known == nullptr) known = find(word.substr(0, colon));
   }
-  return {FinishReason::other, std::nullopt};
+  if (known == nullptr) return {FinishReason::other, std::nullopt};
+  if (known->failure == Failure::none) return {known->reason, std::nullopt};
+  return {known->reason, failure_of(*known, word)};
 }
 
 }  // namespace agentcore::detail::llm

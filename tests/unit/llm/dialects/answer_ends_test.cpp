@@ -77,7 +77,8 @@ TEST_CASE("an end that is a failure fails the call in each dialect", "[llm][dial
   for (const Form& form : forms)
     for (const char* word :
          {"error", "ERROR", "network_error", "abort", "Abort", "cancelled", "malformed_function_call",
-          "MALFORMED_FUNCTION_CALL", "insufficient_system_resource"})
+          "MALFORMED_FUNCTION_CALL", "function_call_filter: MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE",
+          "TOO_MANY_TOOL_CALLS", "insufficient_system_resource"})
       for (const bool has_text : {true, false}) {
         CAPTURE(form.name, word, has_text);
         const ChatRecord heard = answered(form, form.body(has_text ? "Hi" : "", word), has_text);
@@ -101,7 +102,8 @@ TEST_CASE("a full context fails the call for this model alone", "[llm][dialects]
 
 TEST_CASE("a filter is told in each dialect", "[llm][dialects][ends]") {
   for (const Form& form : forms)
-    for (const char* word : {"content_filter", "sensitive", "SAFETY", "guardrail_intervened"}) {
+    for (const char* word : {"content_filter", "sensitive", "SAFETY", "guardrail_intervened",
+                             "content_filter: RECITATION", "content_filter:something new"}) {
       CAPTURE(form.name, word);
       const ChatRecord heard = answered(form, form.body("Hi", word), false);
       REQUIRE(heard.completed());
