@@ -1,5 +1,5 @@
 // The reader of event streams: any bytes give the same events and the same end, however they are cut into
-// packets, and none is longer than allowed.
+// packets, and none is longer than allowed. No event has two objects in two lines.
 #include "llm/http/sse_reader.hpp"
 
 #include "fuzz.hpp"
@@ -28,6 +28,7 @@ struct Listener final : SseReader::Listener {
     for (std::size_t i = 0; i < data.size() + readable_behind; ++i)
       sum += static_cast<unsigned char>(data.data()[i]);
     expect(sum <= 255 * (data.size() + readable_behind));  // reads all bytes that may be read
+    expect(data.find("}\n{") == data.npos);
     events.emplace_back(data);
     return events.size() < at_most;
   }
@@ -54,6 +55,7 @@ Read read(std::string_view stream, std::string_view sizes, std::size_t at_most) 
     result.status = reader.feed({packet.data(), packet.size()}, listener);
     stream.remove_prefix(packet.size());
   }
+  if (result.status == SseReader::Status::more) result.status = reader.finish(listener);
   result.events = std::move(listener.events);
   return result;
 }

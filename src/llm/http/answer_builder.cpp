@@ -18,6 +18,10 @@ bool is_success(int status) noexcept {
   return status >= 200 && status <= 299;
 }
 
+bool is_done(std::string_view word) noexcept {
+  return word == done_mark || word == quoted_done_mark;
+}
+
 // Keeps the data of the first event that has any.
 struct FirstEvent final : SseReader::Listener {
   bool on_event(std::string_view event, std::size_t /*readable_behind*/) override {
@@ -114,7 +118,7 @@ bool AnswerBuilder::feed_stream(std::string_view bytes) {
 
 bool AnswerBuilder::on_event(std::string_view data, std::size_t readable_behind) {
   const std::string_view word = bare(data);
-  if (word == done_mark || word == quoted_done_mark) {
+  if (is_done(word)) {
     phase_ = Phase::complete;
     return false;
   }
@@ -138,6 +142,7 @@ void AnswerBuilder::note_end(const net::HttpEnd& end) {
 
 ChatOutcome AnswerBuilder::finish(const net::HttpEnd& end) {
   note_end(end);
+  take_rest(end);
   if (error_) return failed(std::move(*error_));
   if (content_.error()) return failed(*content_.error());
   // A stream with a finish reason is complete, however the transfer ends after it, unless more of the answer
@@ -147,23 +152,41 @@ ChatOutcome AnswerBuilder::finish(const net::HttpEnd& end) {
   if (is_complete())
     return content_.has_answer() ? completed() : failed(context_.errors.no_answer(status_, done_mark));
   if (end.code == Errc::cancelled) return cancelled();
-  if (rest_is_error()) return failed(*content_.error());
   if (end.code != Errc::none) return failed(context_.errors.transfer(end));
   if (phase_ == Phase::stream || phase_ == Phase::declared_stream)
     return failed(context_.errors.cut_short(status_));
   return finish_body(end.message);
 }
 
-// A stream that ended within an event is cut, but an error in that event says more. Any other event counts
-// only with its blank line: what came of it may not be all. A long rest is no error.
-bool AnswerBuilder::rest_is_error() {
-  const std::string_view rest = phase_ == Phase::stream ? reader_.take_rest() : std::string_view();
+// What stands behind the last blank line.
+void AnswerBuilder::take_rest(const net::HttpEnd& end) {
+  struct Rest final : SseReader::Listener {
+    Rest(AnswerBuilder& of, bool cut) noexcept : answer(of), is_cut(cut) {}
+    bool on_event(std::string_view data, std::size_t /*readable_behind*/) override {
+      return answer.take_rest(data, is_cut);
+    }
+    AnswerBuilder& answer;
+    const bool is_cut;
+  };
+  if (phase_ != Phase::stream || error_ || content_.error() || end.code == Errc::cancelled) return;
+  Rest rest(*this, end.code != Errc::none);
+  reader_.finish(rest);
+}
+
+// Where the body ended as HTTP demands, an event counts if its data is whole: then nothing is missing but the
+// blank line, which some servers do not send. Where the body broke off, the answer is cut; but an error says
+// more than that. A long error is none.
+bool AnswerBuilder::take_rest(std::string_view data, bool is_cut) {
+  if (is_done(bare(data))) return is_cut || on_event(data, 0);
+  const auto first = data.find_first_not_of(" \t\r\n");
+  if (first == data.npos || data[first] != '{') return true;
   AnswerObject object;
-  if (rest.empty() || rest.size() > failure_bytes || !context_.reader->parse_chunk(rest, 0, object) ||
+  if (!is_cut) return !context_.reader->parse_body(data, object) || on_event(data, 0);
+  const bool is_finished = content_.is_finished() && !content_.continued_after_finish();
+  if (is_finished || data.size() > failure_bytes || !context_.reader->parse_chunk(data, 0, object) ||
       !object.error)
-    return false;
-  content_.take(object, status_);
-  return content_.error() != nullptr;
+    return true;
+  return content_.take(object, status_);
 }
 
 // The body of a failure may be a stream: "data: {"error": ...}".
@@ -174,7 +197,7 @@ ChatOutcome AnswerBuilder::finish_failure(std::string_view note) {
     FirstEvent event;
     SseReader reader(failure_bytes);
     reader.feed(body_, event);
-    if (event.data.empty()) event.data = reader.take_rest();
+    if (event.data.empty()) reader.finish(event);
     parsed = context_.reader->parse_body(event.data, object);
   }
   return failed(context_.errors.status(status_, body_, parsed ? &object : nullptr, note, retry_headers_));

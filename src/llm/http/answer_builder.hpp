@@ -63,7 +63,8 @@ class AnswerBuilder final : private SseReader::Listener {
   void note_end(const net::HttpEnd& end);
   ChatOutcome finish_body(std::string_view note);
   ChatOutcome finish_failure(std::string_view note);
-  bool rest_is_error();
+  void take_rest(const net::HttpEnd& end);
+  bool take_rest(std::string_view data, bool is_cut);
   ChatOutcome completed();
   ChatOutcome failed(ChatError error) const;
   ChatOutcome accounted(ChatOutcome outcome) const;

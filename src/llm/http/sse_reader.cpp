@@ -7,6 +7,7 @@ namespace agentcore::detail::llm {
 namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::string_view white_space = " \t\r\n";
 constexpr std::size_t kept_buffer_capacity = 256;  // what an idle reader may hold per buffer
 
 const char* find(const char* at, const char* end, char wanted) noexcept {
@@ -16,6 +17,27 @@ const char* find(const char* at, const char* end, char wanted) noexcept {
 
 std::string_view between(const char* begin, const char* end) noexcept {
   return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+// The last character that is no white space; NUL: there is none.
+char last_of(std::string_view text) noexcept {
+  const auto last = text.find_last_not_of(white_space);
+  return last == text.npos ? '\0' : text[last];
+}
+
+// True for a line that can be the whole data of an event: an object, a list ("[DONE]") or a string.
+bool is_whole(std::string_view value) noexcept {
+  const auto first = value.find_first_not_of(white_space);
+  if (first == value.npos) return false;
+  const char last = last_of(value);
+  switch (value[first]) {
+    case '{':
+      return last == '}';
+    case '[':
+      return last == ']';
+    default:
+      return value[first] == '"' && last == '"';
+  }
 }
 
 void empty(std::string& buffer) {
@@ -55,10 +77,12 @@ SseReader::Status SseReader::feed(std::string_view piece, Listener& listener) {
       if (!dispatch(end, listener)) return Status::ended;
     } else if (line_.empty()) {
       const std::string_view line = between(at, line_end);
-      if (line.size() > max_line_bytes_ ? !take_long_line(line) : !take_line(line, true))
-        return Status::too_long;
-    } else if (!take_long_line(between(at, line_end))) {
-      return Status::too_long;
+      const Status status = line.size() > max_line_bytes_ ? take_long_line(line, end, listener)
+                                                          : take_line(line, end, listener);
+      if (status != Status::more) return status;
+    } else if (const Status status = take_long_line(between(at, line_end), end, listener);
+               status != Status::more) {
+      return status;
     }
     at = next;
   }
@@ -66,9 +90,12 @@ SseReader::Status SseReader::feed(std::string_view piece, Listener& listener) {
   return Status::more;
 }
 
-std::string_view SseReader::take_rest() {
-  if (!line_.empty() && !take_line(line_, false)) return {};
-  return has_data_ ? std::string_view(data_) : std::string_view();
+SseReader::Status SseReader::finish(Listener& listener) {
+  if (!line_.empty()) {
+    const Status status = take_line(line_, nullptr, listener);
+    if (status != Status::more) return status;
+  }
+  return dispatch(nullptr, listener) ? Status::more : Status::ended;
 }
 
 const char* SseReader::skip_mark(const char* at, const char* end) {
@@ -81,42 +108,60 @@ const char* SseReader::skip_mark(const char* at, const char* end) {
   return at;
 }
 
-// The end of a line that was cut, or a line that is too long. False: it still is.
-bool SseReader::take_long_line(std::string_view rest) {
-  if (!keep_rest(rest) || !take_line(line_, false)) return false;
+// The end of a line that was cut, or a line that is too long, which it may still be.
+SseReader::Status SseReader::take_long_line(std::string_view rest, const char* piece_end,
+                                            Listener& listener) {
+  if (!keep_rest(rest)) return Status::too_long;
+  const Status status = take_line(line_, piece_end, listener);
+  if (status != Status::more) return status;
   filter_.reset();
   empty(line_);
-  return true;
+  return Status::more;
 }
 
-// False: too long.
-bool SseReader::take_line(std::string_view line, bool in_piece) {
+// The line is line_, if that is not empty, or else lies in the piece.
+SseReader::Status SseReader::take_line(std::string_view line, const char* piece_end, Listener& listener) {
   const std::size_t name = line.starts_with("data") ? 4 : line.starts_with("error:") ? 5 : 0;
-  if (name == 0) return true;
+  if (name == 0) return Status::more;
   line.remove_prefix(name);
-  if (line.empty()) return take_data(line, in_piece);
-  if (line.front() != ':') return true;
+  if (line.empty()) return take_data(line, piece_end, listener);
+  if (line.front() != ':') return Status::more;
   line.remove_prefix(line.starts_with(": ") ? 2 : 1);
-  return take_data(line, in_piece);
+  return take_data(line, piece_end, listener);
+}
+
+SseReader::Status SseReader::take_data(std::string_view value, const char* piece_end, Listener& listener) {
+  if (has_data_ && begins_event(value)) {
+    has_line_events_ = true;
+    if (!dispatch(piece_end, listener)) return Status::ended;
+  }
+  const bool is_event = has_line_events_ && !has_data_ && is_whole(value);
+  if (has_data_) return add_data(value) ? Status::more : Status::too_long;
+  has_data_ = true;
+  if (line_.empty()) {
+    view_ = value;
+  } else {  // the end of line_: its buffer is taken over
+    line_.erase(0, line_.size() - value.size());
+    data_.swap(line_);
+  }
+  return is_event && !dispatch(piece_end, listener) ? Status::ended : Status::more;
 }
 
 // False: too long.
-bool SseReader::take_data(std::string_view value, bool in_piece) {
-  if (!has_data_) {
-    has_data_ = true;
-    if (in_piece) {
-      view_ = value;
-    } else {  // the end of line_: its buffer is taken over
-      line_.erase(0, line_.size() - value.size());
-      data_.swap(line_);
-    }
-    return true;
-  }
+bool SseReader::add_data(std::string_view value) {
   keep_data();
   if (data_.size() + 1 + value.size() > max_line_bytes_) return false;
   data_.push_back('\n');
   data_.append(value);
   return true;
+}
+
+// True for a data line that cannot continue the data before it, if that is JSON.
+bool SseReader::begins_event(std::string_view value) const noexcept {
+  const std::string_view before = view_.data() != nullptr ? view_ : std::string_view(data_);
+  if (last_of(before) != '}') return false;
+  const auto first = value.find_first_not_of(white_space);
+  return first != value.npos && std::string_view(",}]").find(value[first]) == std::string_view::npos;
 }
 
 // A blank line: delivers the event, if there is one. False: the listener ended the reading.

@@ -36,7 +36,8 @@ Fed fed(const json& answer, std::size_t bytes, std::size_t stop_after = SIZE_MAX
   fixture.call->on_head({.status = 200, .content_type = answer.value("type", all_events)});
   bool goes_on = true;
   std::size_t pieces = 0;
-  for (std::size_t at = 0; at < body.size() && goes_on && pieces != stop_after; at += bytes, ++pieces) {
+  for (std::size_t at = 0; at < body.size() && goes_on && pieces != stop_after;
+       at += std::min(bytes, body.size()), ++pieces) {
     const std::string piece = body.substr(at, bytes);
     const std::vector<char> exact(piece.begin(), piece.end());
     goes_on = fixture.call->on_body({exact.data(), exact.size()});
@@ -83,6 +84,21 @@ json shown(const ChatRecord& heard) {
   return result;
 }
 
+// Streams of each dialect.
+json streams() {
+  json all = json::array();
+  for (const char* const name : {"openai_chat/answer.sse", "anthropic_messages/answer.sse",
+                                 "openai_responses/vllm.sse", "openai_responses/llama_cpp.sse"}) {
+    const std::string dialect(name, std::string_view(name).find('/'));
+    all.push_back({{"name", name}, {"dialect", dialect}, {"body", read_golden(name)}});
+  }
+  for (const json& answer : json::parse(read_golden("answers/answers.json")))
+    if (answer.at("body").get<std::string>().starts_with("data:") ||
+        answer.at("body").get<std::string>().starts_with("event:"))
+      all.push_back(answer);
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("answers of real servers are read as their documents say, however they are cut",
@@ -96,6 +112,57 @@ TEST_CASE("answers of real servers are read as their documents say, however they
       REQUIRE(all.heard.outcomes.size() == 1);
       CHECK(shown(all.heard).dump(1) == answer.at("expected").dump(1));
     }
+  }
+}
+
+TEST_CASE("a stream without blank lines says the same as with them", "[llm][answers][O2]") {
+  for (const json& answer : streams()) {
+    INFO(answer.at("name"));
+    const json expected = shown(fed(answer, SIZE_MAX).heard);
+    std::string body = answer.at("body");
+    std::erase(body, '\r');
+    for (auto at = body.find("\n\n"); at != body.npos; at = body.find("\n\n", at)) body.erase(at, 1);
+    for (const bool ends_line : {true, false}) {
+      if (!ends_line && body.ends_with('\n')) body.pop_back();
+      json lines = answer;
+      lines["body"] = body;
+      for (const std::size_t bytes : {body.size() + 1, std::size_t{7}, std::size_t{1}}) {
+        INFO("pieces of " << bytes << ", with the last line end: " << ends_line);
+        CHECK(shown(fed(lines, bytes).heard).dump(1) == expected.dump(1));
+      }
+    }
+  }
+}
+
+// What is left of the last event is not taken for the whole, wherever it was cut.
+TEST_CASE("a last event counts without its blank line if it is whole", "[llm][answers][O2]") {
+  for (const json& answer : streams()) {
+    std::string body = answer.at("body");
+    std::erase(body, '\r');
+    while (body.ends_with('\n')) body.pop_back();
+    const auto last = body.rfind("\n\n");
+    if (last == body.npos || body.find('{', last) == body.npos) continue;
+    INFO(answer.at("name"));
+    const auto read = [&answer](std::string_view text) {
+      json some = answer;
+      some["body"] = text;
+      return shown(fed(some, SIZE_MAX).heard).dump(1);
+    };
+    CHECK(read(body) == read(body + "\n\n"));
+    const std::string before = read(std::string_view(body).substr(0, last + 2));
+    for (std::size_t end = last + 2; end < body.size(); ++end)
+      if (read(std::string_view(body).substr(0, end)) != before) FAIL_CHECK("cut at " << end);
+  }
+}
+
+// The connection broke, so that the answer is not taken for the whole, however whole its last event looks.
+TEST_CASE("an answer whose connection broke is cut, also behind a whole event", "[llm][answers][O2]") {
+  for (const std::string& end : {finish_chunk, done_chunk}) {
+    CallFixture fixture;
+    const std::string body = piece("Half") + end.substr(0, end.size() - 2);
+    const ChatRecord& heard = fixture.answer(200, all_events, body, Errc::network_error);
+    CHECK(heard.failed_with(Errc::network_error));
+    CHECK(heard.text() == "Half");
   }
 }
 

@@ -623,7 +623,7 @@ TEST_CASE("an error is read also where the blank line behind it is missing", "[l
   const std::string text = piece("Half") + R"(data: {"choices":[{"delta":{"content":" more"}}]})";
   const ChatRecord heard = CallFixture().answer(200, all_events, text);
   CHECK(heard.failed_with(Errc::network_error));
-  CHECK(heard.text() == "Half");
+  CHECK(heard.text() == "Half more");
 }
 
 TEST_CASE("an error that says nothing beside a good answer is none", "[llm][errors]") {

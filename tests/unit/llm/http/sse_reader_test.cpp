@@ -27,12 +27,23 @@ Status feed(SseReader& reader, std::string_view bytes, Listener& listener) {
   return reader.feed({piece.data(), piece.size()}, listener);
 }
 
-Events read(std::string_view stream, std::size_t piece = 1000000) {
+Events read(std::string_view stream, std::size_t piece = 1000000, bool to_the_end = false) {
   SseReader reader(1 << 20);
   Listener listener;
   for (; !stream.empty(); stream.remove_prefix(std::min(piece, stream.size())))
     CHECK(feed(reader, stream.substr(0, piece), listener) == Status::more);
+  if (to_the_end) CHECK(reader.finish(listener) == Status::more);
   return listener.events;
+}
+
+// Also of what stands behind the last blank line, the same in pieces of any size.
+Events read_all(std::string_view stream) {
+  const Events whole = read(stream, 1000000, true);
+  for (std::size_t size = 1; size <= stream.size(); ++size) {
+    INFO("pieces of " << size);
+    CHECK(read(stream, size, true) == whole);
+  }
+  return whole;
 }
 
 const std::string sample_stream =
@@ -97,6 +108,59 @@ TEST_CASE("a field error is read as data for llama.cpp", "[llm]") {
 TEST_CASE("an event without its blank line is dropped", "[llm]") {
   CHECK(read("data: a\n\ndata: b").size() == 1);
   CHECK(read("data: a\n\ndata: b\n").size() == 1);
+}
+
+TEST_CASE("the event at the end of the stream is read if it is asked for", "[llm]") {
+  CHECK(read_all("data: a\n\ndata: b") == Events{"a", "b"});
+  CHECK(read_all("data: a\n\ndata: b\ndata: c\n") == Events{"a", "b\nc"});
+  CHECK(read_all("data: a\n\nevent: x\nid: 7") == Events{"a"});
+  CHECK(read_all("data: a\n\n") == Events{"a"});
+  CHECK(read_all("").empty());
+}
+
+TEST_CASE("objects in lines of their own are events without blank lines between them", "[llm]") {
+  CHECK(read_all("data: {\"a\":1}\ndata: {\"b\":2}\ndata: [DONE]\n") ==
+        Events{"{\"a\":1}", "{\"b\":2}", "[DONE]"});
+  CHECK(read_all("event: x\r\ndata:{}\r\nevent: y\r\ndata:{} \r\n: hm\r\ndata:{}") ==
+        Events{"{}", "{} ", "{}"});
+  CHECK(read_all("data: {}\rdata: {}\r") == Events{"{}", "{}"});
+  CHECK(read_all("data: {}\nerror: {\"code\":500}\n") == Events{"{}", "{\"code\":500}"});
+  CHECK(read_all("data: {}\ndata: {}\n\ndata: {\"c\":\ndata: 3}\n\ndata: {}\n\n") ==
+        Events{"{}", "{}", "{\"c\":\n3}", "{}"});
+}
+
+TEST_CASE("from the second on such an event is read when its line ends", "[llm]") {
+  const std::string stream = "data: {\"a\":1}\ndata: {\"b\":2}\ndata: [DONE]\n";
+  CHECK(read(stream.substr(0, 27)).empty());  // more of the first one may follow
+  CHECK(read(stream.substr(0, 28)).size() == 2);
+  CHECK(read(stream).size() == 3);
+}
+
+TEST_CASE("an object that has several lines is one event", "[llm]") {
+  const std::string object = "{\n\"a\": {\"b\": [{}\n,{}\n]}\n}";
+  std::string stream;
+  for (const char letter : "\n" + object) {
+    if (letter != '\0') stream += letter;
+    if (letter == '\n') stream += "data: ";
+  }
+  CHECK(read_all(stream.substr(1) + "\n\n") == Events{object});
+  CHECK(read_all("data: {\"a\":{}\ndata:\ndata: }\n\n") == Events{"{\"a\":{}\n\n}"});
+  CHECK(read_all("data: {}\ndata: \n\n") == Events{"{}\n"});
+}
+
+TEST_CASE("a listener may end the reading at an event without a blank line", "[llm]") {
+  const std::string stream = "data: {}\ndata: {}\ndata: {}\n";
+  for (std::size_t most = 1; most <= 3; ++most)
+    for (std::size_t size = 1; size <= stream.size(); ++size) {
+      SseReader reader(100);
+      Listener listener;
+      listener.at_most = most;
+      Status status = Status::more;
+      for (std::size_t at = 0; at < stream.size() && status == Status::more; at += size)
+        status = feed(reader, std::string_view(stream).substr(at, size), listener);
+      CHECK(status == Status::ended);
+      CHECK(listener.events.size() == most);
+    }
 }
 
 TEST_CASE("a byte order mark at the very beginning is skipped", "[llm]") {
