@@ -78,7 +78,9 @@ AGENTCORE_API std::string_view to_string(FinishReason reason) noexcept;
 
 /// The description of a tool in a request.
 struct ToolDescription {
-  std::string name = {};         ///< At most 64 letters, digits, '_' and '-'.
+  /// At most 64 letters, digits, '_' and '-'. HttpLlmClient sends a name that its server does not take as a
+  /// similar one, and reports calls under this one.
+  std::string name = {};
   std::string description = {};  ///< What the tool does and when to use it.
   /// The text of the JSON schema of the arguments: a JSON object. Empty: the tool has no arguments.
   /// HttpLlmClient fails the call with Errc::invalid_config for any other text.

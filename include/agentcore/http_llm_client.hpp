@@ -139,11 +139,11 @@ struct HttpLlmOptions {
   /// calls. Then "OK." is sent between the two, as an answer of the model. The history is not changed. Set
   /// join_user_messages to JoinUserMessages::always, too. No effect in Dialect::anthropic_messages.
   bool bridge_tool_results = false;
-  /// True: the server refuses names of tools that do not begin with a letter or '_'. A model may have called
-  /// a tool by such a name, or the call is another model's; then it is sent by a similar name.
+  /// True: the server refuses names of tools that do not begin with a letter or '_'. A tool with such a name
+  /// is offered by a similar one, and an answer's calls have its own name again; no two tools of a request
+  /// have the same name. Calls of tools that are not offered are sent by a similar name, too.
   bool tool_names_begin_with_letter = false;
-  /// The length that the name of a called tool must have at least, as in tool_names_begin_with_letter. 1 to
-  /// 64.
+  /// The length that the name of a tool must have at least, as in tool_names_begin_with_letter. 1 to 64.
   std::uint32_t shortest_tool_name = 1;
   /// True: tools without parameters are sent with the schema of an object without properties, in
   /// Dialect::openai_chat. False: without a schema, for servers that refuse that one.
@@ -182,8 +182,8 @@ struct HttpLlmOptions {
 
   /// Limit of an answer in bytes, decompressed; >= 1. Beyond it the call fails with Errc::response_too_large.
   /// Counted is what is kept or delivered: a whole body, or of a stream its texts, its reasoning and the
-  /// arguments of its calls. All that is received may be 256 times as large; with a `recorder`, which keeps
-  /// all of it, it may not be larger than this.
+  /// arguments of its calls. All that is received may be 256 times as large; a `recorder` keeps all of it in
+  /// memory until the call ends.
   std::size_t max_response_bytes = std::size_t{16} << 20;
   /// Limit of one line of a stream in bytes; >= 1. Beyond it the call fails with Errc::response_too_large. In
   /// Dialect::openai_responses the instructions and tools that the server repeats do not count.

@@ -63,7 +63,7 @@ std::vector<ChatMessage> any_sent_history(bool with_images) {
 ChatRequest any_sent_request(bool with_images) {
   ChatRequest request;
   request.messages = any_sent_history(with_images);
-  for (const char* const name : {"look", "win__open"})
+  for (const char* const name : {"look", "win__open", "1st", "_1st", "x", "x_", "look at it", "look_at_it"})
     if (*rc::gen::arbitrary<bool>()) request.tools.push_back({name, *any_words(), *any_schema()});
   for (ToolDescription& tool : request.tools)
     if (tool.description.find_first_not_of(" \n") == std::string::npos) tool.description.clear();

@@ -5,9 +5,9 @@
 #include "core/utf8.hpp"
 #include "llm/dialects/json_text.hpp"
 #include "llm/dialects/request_body.hpp"
+#include "llm/dialects/tool_names.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -21,31 +21,6 @@ namespace {
 constexpr std::string_view empty_question = "(empty message)";
 constexpr std::string_view empty_result = "(no output)";
 constexpr std::string_view bridge = "OK.";
-constexpr std::size_t longest_name = 64;
-
-bool is_letter(char byte) noexcept {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-}
-
-bool fits_name(char byte) noexcept {
-  return is_letter(byte) || (byte >= '0' && byte <= '9') || byte == '_' || byte == '-';
-}
-
-bool may_begin_name(char byte, const BodyDefaults& defaults) noexcept {
-  return !defaults.tool_names_begin_with_letter || is_letter(byte) || byte == '_';
-}
-
-bool is_name(std::string_view name, const BodyDefaults& defaults) {
-  return !name.empty() && name.size() >= defaults.shortest_tool_name && name.size() <= longest_name &&
-         may_begin_name(name.front(), defaults) && std::ranges::all_of(name, fits_name);
-}
-
-std::string similar_name(std::string name, const BodyDefaults& defaults) {
-  std::ranges::replace_if(name, std::not_fn(fits_name), '_');
-  if (name.empty() || !may_begin_name(name.front(), defaults)) name.insert(0, 1, '_');
-  name.resize(std::clamp<std::size_t>(name.size(), defaults.shortest_tool_name, longest_name), '_');
-  return name;
-}
 
 // Broken UTF-8 in them is mended when they are written.
 bool are_arguments(const std::string& text) {
@@ -81,7 +56,10 @@ class LastCheck {
         fills_results_(dialect != Dialect::anthropic_messages) {}
 
   Repairs run() {
+    repairs_.tools = sent_names(request_.tools, defaults_);
     for (ToolDescription& tool : request_.tools) check_tool(tool);
+    if (const SentName* const chosen = offered(request_.tool_choice.name))
+      request_.tool_choice.name = chosen->sent;
     std::vector<ChatMessage> given = std::exchange(request_.messages, {});
     request_.messages.reserve(given.size());
     for (ChatMessage& message : given) {
@@ -95,7 +73,10 @@ class LastCheck {
   }
 
  private:
+  const SentName* offered(std::string_view own) const noexcept { return find_own(repairs_.tools, own); }
+
   void check_tool(ToolDescription& tool) {
+    if (const SentName* const name = offered(tool.name)) tool.name = name->sent;
     std::string completed = completed_schema(tool.parameters);
     if (completed.empty()) return;
     tool.parameters = std::move(completed);
@@ -104,8 +85,10 @@ class LastCheck {
 
   void check_calls(ChatMessage& message) {
     for (ToolCall& call : message.tool_calls()) {
-      if (!is_name(call.name, defaults_)) {
-        call.name = similar_name(std::move(call.name), defaults_);
+      if (const SentName* const tool = offered(call.name)) {
+        call.name = tool->sent;
+      } else if (!is_tool_name(call.name, defaults_)) {
+        call.name = similar_tool_name(std::move(call.name), defaults_);
         ++repairs_.names;
       }
       if (are_arguments(call.arguments)) continue;
@@ -180,7 +163,8 @@ void append(std::string& text, std::size_t count, std::string_view what) {
 
 std::string Repairs::text() const {
   std::string text;
-  append(text, names, "names of tools changed");
+  append(text, tools.size(), "names of offered tools changed");
+  append(text, names, "names of called tools changed");
   append(text, arguments, "arguments replaced by {}");
   append(text, left_out, "empty messages left out");
   append(text, filled, "empty messages filled");

@@ -2,6 +2,7 @@
 // again, because it stands in the history.
 #pragma once
 
+#include "llm/dialects/tool_names.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <agentcore/chat.hpp>
@@ -9,20 +10,22 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace agentcore::detail::llm {
 
 // What was changed.
 struct Repairs {
-  std::size_t names = 0;      // of called tools: written with other characters
-  std::size_t arguments = 0;  // of calls: written as {}
-  std::size_t left_out = 0;   // messages that say nothing
-  std::size_t filled = 0;     // the same, where a message must stand: they got a text
-  std::size_t bridges = 0;    // answers put between the result of a tool and a user message
-  std::size_t schemas = 0;    // of tools: completed
+  std::vector<SentName> tools = {};  // offered under another name
+  std::size_t names = 0;             // of called tools that are not offered: written with other characters
+  std::size_t arguments = 0;         // of calls: written as {}
+  std::size_t left_out = 0;          // messages that say nothing
+  std::size_t filled = 0;            // the same, where a message must stand: they got a text
+  std::size_t bridges = 0;           // answers put between the result of a tool and a user message
+  std::size_t schemas = 0;           // of tools: completed
 
   bool any() const noexcept { return *this != Repairs{}; }
-  // For people: "names of tools changed: 2, schemas completed: 1".
+  // For people: "names of called tools changed: 2, schemas completed: 1".
   std::string text() const;
   bool operator==(const Repairs&) const = default;
 };
@@ -34,6 +37,8 @@ struct Repairs {
 // part of a request begins the next one as before. `stable_messages` and `sent_before` count the messages
 // that are left.
 //
+// - The name of an offered tool that the server does not take is written in another way, in all places of the
+//   request; Repairs::tools says how, so that the calls of the answer get the name of the tool again.
 // - The name of a called tool that a model has invented ("get weather", "<|channel|>") gets '_' for each
 //   other byte, and is cut.
 // - Arguments that are not a JSON object become {}.

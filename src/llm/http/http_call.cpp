@@ -74,10 +74,12 @@ void HttpCall::on_end(net::HttpEnd end) {
   // The text of a whole body is delivered in finish(): the call is open until then, and its receiver may stop
   // it.
   ChatOutcome outcome = is_cancelled ? answer_.cancelled(end) : answer_.finish(end);
+  restore_names(outcome.tool_calls, parts_.names);
   answer_.release_memory();
   // The next attempt takes the registration over, so that an abort finds one of the two.
   const bool again = sink_ && !handle.is_stopped() && may_try_again(outcome);
-  HttpAttempt attempt{parts_.handle, again ? std::move(parts_.registration) : Registration()};
+  HttpAttempt attempt{parts_.handle, again ? std::move(parts_.registration) : Registration(),
+                      std::move(parts_.names)};
   leave();
   if (!answer_.note().empty() && !shared_->engine->closed())
     shared_->engine->log(LogLevel::info, answer_.note(), {{"model", outcome.model}});

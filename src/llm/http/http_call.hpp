@@ -3,6 +3,7 @@
 
 #include "core/stoppable.hpp"
 #include "llm/active_calls.hpp"
+#include "llm/dialects/tool_names.hpp"
 #include "llm/http/answer_builder.hpp"
 #include "llm/http/answer_context.hpp"
 #include "llm/http/answer_listener.hpp"
@@ -42,6 +43,7 @@ struct HttpShared : AnswerContext {
 struct HttpAttempt {
   std::shared_ptr<net::CallHandle> handle;
   Registration registration = {};
+  std::vector<SentName> names = {};  // see HttpCallParts
 };
 
 // The data of one call besides its request.
@@ -53,7 +55,8 @@ struct HttpCallParts {
   // Makes the call once more, without the reasoning in its request, if the server refuses that: it takes over
   // the handle and the registration of this attempt. Empty: the request has none.
   std::function<void(HttpAttempt, ChatSink)> again = {};
-  PauseToken pause = {};  // ChatRequest::pause
+  PauseToken pause = {};             // ChatRequest::pause
+  std::vector<SentName> names = {};  // of the tools that the request offers under another name
 };
 
 // Owned by the transport. @loop_thread

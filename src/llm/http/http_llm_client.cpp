@@ -5,6 +5,7 @@
 #include "llm/active_calls.hpp"
 #include "llm/dialects/last_check.hpp"
 #include "llm/dialects/own_reasoning.hpp"
+#include "llm/dialects/tool_names.hpp"
 #include "llm/dialects/wire_format.hpp"
 #include "llm/http/config.hpp"
 #include "llm/http/http_call.hpp"
@@ -25,6 +26,7 @@
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace agentcore {
 
@@ -51,7 +53,7 @@ struct HttpLlmClient::Impl {
     return stop.stop_requested() || shared->engine->closed() || closing;
   }
   std::optional<ChatError> refusal(const ChatRequest& request) const;
-  void check(ChatRequest& request);
+  std::vector<detail::llm::SentName> check(ChatRequest& request);
   std::shared_ptr<detail::net::Transport> transport() const;
   detail::net::HttpRequest http_request(const ChatRequest& request, const detail::llm::CallKey& key) const;
   std::unique_ptr<detail::net::HttpHandler> recorded(std::unique_ptr<detail::net::HttpHandler> call,
@@ -137,13 +139,16 @@ bool HttpLlmClient::Impl::is_new(std::string_view what, const ChatRequest& reque
 }
 
 // Changes what the server would refuse, and logs that once for each agent. The log sink may do anything.
-void HttpLlmClient::Impl::check(ChatRequest& request) {
-  const detail::llm::Repairs repairs = detail::llm::last_check(request, shared->format.dialect(), defaults);
-  if (!repairs.any() || !is_new("changes", request)) return;
-  const std::string agent = detail::core::valid_utf8(request.agent_id);
-  shared->engine->log(LogLevel::warning,
-                      "what the server would refuse was changed in a request, and not in the history",
-                      {{"agent", agent}, {"changes", repairs.text()}});
+// Returns the names under which tools are sent.
+std::vector<detail::llm::SentName> HttpLlmClient::Impl::check(ChatRequest& request) {
+  detail::llm::Repairs repairs = detail::llm::last_check(request, shared->format.dialect(), defaults);
+  if (repairs.any() && is_new("changes", request)) {
+    const std::string agent = detail::core::valid_utf8(request.agent_id);
+    shared->engine->log(LogLevel::warning,
+                        "what the server would refuse was changed in a request, and not in the history",
+                        {{"agent", agent}, {"changes", repairs.text()}});
+  }
+  return std::move(repairs.tools);
 }
 
 std::shared_ptr<detail::net::Transport> HttpLlmClient::Impl::transport() const {
@@ -163,8 +168,8 @@ detail::net::HttpRequest HttpLlmClient::Impl::http_request(const ChatRequest& re
   wanted.compressed = !request.stream;
   wanted.deadline = request.deadline.value_or(TimePoint::max());
   wanted.body = shared->format.body(request, defaults);
-  // What is kept is limited in the call. A stream is many times as long; a recorder keeps all of it.
-  if (!recorder) wanted.max_response_bytes = most_received(wanted.max_response_bytes);
+  // What is kept of an answer is limited in the call. A stream is many times as long.
+  wanted.max_response_bytes = most_received(wanted.max_response_bytes);
   return wanted;
 }
 
@@ -237,7 +242,8 @@ void HttpLlmClient::Impl::chat(const std::shared_ptr<Impl>& impl, ChatRequest re
   };
   if (auto problem = impl->refusal(request)) return end(ChatOutcome::failed(std::move(*problem)));
   if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
-  impl->check(request);
+  std::vector<detail::llm::SentName> names = impl->check(request);
+  if (earlier) names = std::move(earlier->names);  // this request is that of the attempt before
   if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
   const Result<detail::llm::CallKey> key = impl->keys.key_of_call(*impl->shared->engine);
   if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
@@ -259,6 +265,7 @@ void HttpLlmClient::Impl::chat(const std::shared_ptr<Impl>& impl, ChatRequest re
   detail::llm::HttpCallParts parts{std::move(handle), std::move(*registration), key->hidden};
   parts.binding = std::move(binding);
   parts.pause = request.pause;
+  parts.names = std::move(names);
   if (detail::llm::has_reasoning(request)) {
     ChatRequest plain = request;
     detail::llm::remove_reasoning(plain);

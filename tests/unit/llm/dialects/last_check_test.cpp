@@ -6,6 +6,8 @@
 
 #include <agentcore/chat.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,6 +101,44 @@ TEST_CASE("an invented name of a tool is sent as a similar one", "[llm][dialects
   CHECK(name_sent("1" + std::string(63, 'a'), letter) == "_1" + std::string(62, 'a'));
 }
 
+TEST_CASE("offered tools whose names would be sent alike get names that differ", "[llm][dialects]") {
+  using Names = std::vector<std::string>;
+  const auto sent = [](const Names& own, const BodyDefaults& defaults = {}) {
+    ChatRequest request;
+    for (const std::string& name : own) request.tools.push_back({name, "", ""});
+    const Repairs repairs = last_check(request, Dialect::openai_chat, defaults);
+    CHECK_FALSE(last_check(request, Dialect::openai_chat, defaults).any());
+    Names names;
+    for (const ToolDescription& tool : request.tools) names.push_back(tool.name);
+    CHECK(repairs.tools.size() ==
+          static_cast<std::size_t>(std::ranges::count_if(own, [&names](const std::string& name) {
+            return std::ranges::find(names, name) == names.end();
+          })));
+    return names;
+  };
+  const BodyDefaults letter = {.tool_names_begin_with_letter = true, .shortest_tool_name = 3};
+  CHECK(sent({"look", "win__open"}, letter) == Names{"look", "win__open"});
+  CHECK(sent({"1st"}, letter) == Names{"_1st"});
+  CHECK(sent({"a"}, letter) == Names{"a__"});
+  const Names digits = sent({"1st", "_1st"}, letter);
+  CHECK(digits[0].starts_with("_1st_"));
+  CHECK(digits[0].size() == 13);
+  CHECK(digits[1] == "_1st");
+  const Names shorts = sent({"a", "a_"}, letter);  // neither is the other's
+  CHECK(shorts[0].starts_with("a___"));
+  CHECK(shorts[1].starts_with("a___"));
+  CHECK(shorts[0] != shorts[1]);
+  CHECK(sent({"a_", "a"}, letter) == Names{shorts[1], shorts[0]});
+  const std::string long_name(80, 'n');
+  const Names longs = sent({long_name + "1", long_name + "2"});
+  CHECK(longs[0] != longs[1]);
+  CHECK(longs[0].size() == 64);
+  CHECK(longs[1].size() == 64);
+  CHECK(sent({"a b", digits[0]})[0] == "a_b");
+  const std::string hashed = sent({"a b", "a.b"})[0];
+  CHECK(sent({"a b", "a.b", hashed})[0] != hashed);  // another tool has that very name
+}
+
 TEST_CASE("arguments that are no object are sent as an empty one", "[llm][dialects]") {
   for (const char* const broken : {"", " ", "{", "[]", "null", "\"a\"", "{} {}", "{\"a\":}"})
     CHECK(arguments_sent(broken) == "{}");
@@ -169,8 +209,10 @@ TEST_CASE("the schema of an object has a type and properties", "[llm][dialects]"
 
 TEST_CASE("what was changed is said in words", "[llm][dialects]") {
   CHECK(Repairs{}.text().empty());
-  CHECK(Repairs{1, 2, 3, 4, 5, 6}.text() ==
-        "names of tools changed: 1, arguments replaced by {}: 2, empty messages left out: 3, empty messages "
+  CHECK(Repairs{{{"1st", "_1st"}}, 1, 2, 3, 4, 5, 6}.text() ==
+        "names of offered tools changed: 1, names of called tools changed: 1, arguments replaced by {}: 2, "
+        "empty messages left out: 3, empty "
+        "messages "
         "filled: 4, answers put between a result and a user message: 5, schemas completed: 6");
 }
 

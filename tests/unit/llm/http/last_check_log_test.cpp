@@ -63,7 +63,7 @@ TEST_CASE("a change of requests is logged once for each conversation", "[llm][di
   REQUIRE(client.records.size() == 1);
   CHECK(client.records[0] ==
         "what the server would refuse was changed in a request, and not in the history agent=a "
-        "changes=names of tools changed: 1");
+        "changes=names of called tools changed: 1");
   client.chat("b", "look at it");
   client.chat("a", "look at it", {}, 2);  // of another tree
   CHECK(client.records.size() == 3);
