@@ -30,7 +30,8 @@ constexpr Provider table[] = {
      .api_key_env = "AZURE_OPENAI_API_KEY",
      .auth_header = "api-key",
      .auth_prefix = "",
-     .max_tokens_field = "max_completion_tokens"},
+     .max_tokens_field = "max_completion_tokens",
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::never}},  // it documents no such member
     {.name = "cerebras",
      .base_url = "https://api.cerebras.ai/v1",
      .api_key_env = "CEREBRAS_API_KEY",
@@ -97,7 +98,8 @@ constexpr Provider table[] = {
      .base_url = "https://api.openai.com/v1",
      .api_key_env = "OPENAI_API_KEY",
      .max_tokens_field = "max_completion_tokens",
-     .sends_cache_key = true},
+     .sends_cache_key = true,
+     .reasoning = ReasoningRule{.when = ReasoningRule::When::never}},  // it documents no such member
     {.name = "openai-responses",
      .base_url = "https://api.openai.com/v1",
      .api_key_env = "OPENAI_API_KEY",

@@ -2,6 +2,9 @@
 #include "llm/http/config.hpp"
 #include "support/catch.hpp"
 #include "support/prop.hpp"
+#include "support/wire/provider_request.hpp"
+#include "testing/request_rules.hpp"
+#include "unit/llm/dialects/messages.hpp"
 
 #include <agentcore/provider.hpp>
 
@@ -97,6 +100,38 @@ TEST_CASE("options differ for providers that need it", "[llm][provider]") {
   for (const char* name : {"cerebras", "groq", "nvidia", "vllm"})
     CHECK_FALSE(provider_options(name).value().sends_cache_key);
   CHECK(provider_options("ollama").value().base_url == "http://127.0.0.1:11434/v1");
+}
+
+TEST_CASE("reasoning is never sent to a provider that documents no member for it", "[llm][provider]") {
+  for (const Provider& provider : providers()) {
+    const auto& rules = *detail::testing::request_rules(provider.name);
+    if (rules.form != detail::testing::RequestForm::chat) continue;
+    INFO(provider.name);
+    const bool has_member = rules.answer_members.find("reasoning") != std::string_view::npos ||
+                            rules.answer_members.find("extra_content") != std::string_view::npos;
+    const bool is_sent = !provider.reasoning || provider.reasoning->when != ReasoningRule::When::never;
+    CHECK((has_member || !is_sent));
+  }
+}
+
+// As if the server had made it: then nothing but the row keeps it back.
+TEST_CASE("what a server has reasoned passes the rules of its provider", "[llm][provider]") {
+  for (const char* const name : {"azure", "cerebras", "deepseek", "fireworks", "groq", "kimi", "llamacpp",
+                                 "mistral", "openai", "openrouter", "vllm", "xai"}) {
+    const test::ProviderForm form = test::form_of(name);
+    ChatRequest request;
+    request.model = "m";
+    request.tools = {{"look", "", ""}};
+    ReasoningBlock block{.dialect = "openai_chat", .data = R"({"reasoning_content":"Hm"})"};
+    block.server = form.server;
+    block.model = "m";
+    request.messages = {ChatMessage::user("q"), test::answer("", {{"abc123XYZ", "look", "{}"}}, {block}),
+                        test::result("abc123XYZ", "r")};
+    const std::string body = test::body_for(form, request);
+    CHECK(test::refusal_of(name, body).empty());
+    const bool is_sent = body.find("Hm") != std::string::npos;
+    CHECK(is_sent == (form.defaults.reasoning.value_or(ReasoningRule{}).when != ReasoningRule::When::never));
+  }
 }
 
 TEST_CASE("the application is named to providers that ask for it", "[llm][provider][O7]") {
