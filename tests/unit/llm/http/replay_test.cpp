@@ -233,11 +233,40 @@ TEST_CASE("the chunks of a stream may be larger than an answer may be", "[llm][r
   for (int i = 0; i < 50; ++i) exchange.body.push_back({Duration(0), words("ab")});
   exchange.body.push_back({Duration(0), "data: [DONE]\n\n"});
   ReplayFixture f({exchange});
+  RecorderLines lines;
+  const bool is_recorded = GENERATE(false, true);
+  if (is_recorded) f.options.recorder = lines.recorder();
   f.options.max_response_bytes = 100;
   f.chat("a", f.heard);
   CHECK(f.runtime->run_until_idle());
   REQUIRE(f.heard.completed());
   CHECK(f.heard.text().size() == 100);
+  REQUIRE(lines.exchanges().size() == (is_recorded ? 1 : 0));
+  if (is_recorded) CHECK(lines.exchanges()[0].body.size() == 51);
+}
+
+TEST_CASE("a recorder does not change which answers are too large", "[llm][recording][limits]") {
+  const auto error_of = [](std::size_t chunks, const std::string& text, bool is_recorded) {
+    HttpExchange exchange = exchange_of({});
+    for (std::size_t i = 0; i < chunks; ++i) exchange.body.push_back({Duration(0), words(text)});
+    exchange.body.push_back({Duration(0), "data: [DONE]\n\n"});
+    ReplayFixture f({exchange});
+    RecorderLines lines;
+    if (is_recorded) f.options.recorder = lines.recorder();
+    f.options.max_response_bytes = 100;
+    f.chat("a", f.heard);
+    CHECK(f.runtime->run_until_idle());
+    return f.heard.completed() ? std::string() : f.heard.error().message;
+  };
+  for (const std::size_t chunks : {100U, 101U, 1000U}) {
+    INFO(chunks);
+    CHECK(error_of(chunks, "x", true) == error_of(chunks, "x", false));
+    CHECK(error_of(chunks, "x", true).empty() == (chunks <= 100));
+    const std::string of_envelopes = error_of(chunks, "", true);
+    CHECK(of_envelopes == error_of(chunks, "", false));
+    const bool is_too_large = of_envelopes.find("max_response_bytes") != std::string::npos;
+    CHECK(is_too_large == (chunks == 1000));  // 256 times as much in all
+  }
 }
 
 TEST_CASE("a call costs what the price table says", "[llm]") {
