@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 
 namespace agentcore::detail::console {
 namespace {
@@ -12,6 +13,12 @@ constexpr std::size_t listed_descendants = 100;
 
 Json or_null(bool known, Json value) {
   return known ? std::move(value) : Json(nullptr);
+}
+
+// How many bytes a text in base64 stands for.
+std::size_t decoded_bytes(std::string_view base64) noexcept {
+  const std::size_t letters = base64.substr(0, base64.find_last_not_of('=') + 1).size();
+  return letters / 4 * 3 + letters % 4 * 3 / 4;
 }
 
 std::int64_t microseconds(TimePoint from, TimePoint to) noexcept {
@@ -93,6 +100,13 @@ Json to_json(const StopRecord& record, std::uint64_t number) {
   json.set("afterGate", record.after_gate);
   json.set("discarded", record.discarded);
   return json;
+}
+
+Json to_json(const ContentPart& part) {
+  const bool is_address = !part.url.empty();
+  return {{"kind", to_string(part.kind)},
+          {"mediaType", part.media_type},
+          {"bytes", is_address ? Json(nullptr) : Json(decoded_bytes(part.data))}};
 }
 
 }  // namespace agentcore::detail::console

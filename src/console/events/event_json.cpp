@@ -107,6 +107,7 @@ struct ToJson {
             {"outcome", to_string(event.outcome)},
             {"success", event.result.success},
             {"message", shown(event.result.message)},
+            {"parts", parts_to_json(event.result.parts)},
             {"byHost", event.by_host}};
   }
   Json operator()(const ToolRefused& event) const {

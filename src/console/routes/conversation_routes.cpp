@@ -34,7 +34,8 @@ Json json_of_message(const ChatMessage& message, std::size_t index) {
                {"partial", message.is_partial()},
                {"steered", message.steered},
                {"summary", message.summary},
-               {"images", message.parts().size()}};
+               {"images", message.parts().size()},
+               {"parts", parts_to_json(message.parts())}};
   if (message.role == Role::tool) json.set("toolCallId", message.tool_call_id);
   Json calls = Json::array();
   for (const ToolCall& call : message.tool_calls())
@@ -89,6 +90,7 @@ std::optional<Response> show_queue(RouteCall& call) {
   for (const QueuedMessage& waiting : *queued)
     messages.push_back({{"messageId", to_string(waiting.id)},
                         {"text", waiting.message.text},
+                        {"parts", parts_to_json(waiting.message.parts)},
                         {"priority", to_string(waiting.message.priority)}});
   return json_response({{"agentId", call.ids[0]}, {"messages", std::move(messages)}});
 }
