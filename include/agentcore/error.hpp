@@ -4,6 +4,7 @@
 
 #include <agentcore/export.hpp>
 
+#include <cassert>
 #include <exception>
 #include <optional>
 #include <string>
@@ -171,6 +172,10 @@ namespace detail {
 
 /// A value or an Error, with the interface of std::expected<T, Error>.
 ///
+/// value() throws BadResultAccess if there is no value. `*`, `->` and error() do not check in every build:
+/// what they return must be there. An assertion says so, with the file and the line, in programs that are
+/// compiled with assertions (without NDEBUG); in others it is undefined, as in std::expected.
+///
 ///     agentcore::Result<agentcore::Agent> agent = tree.create({.id = "planner"});
 ///     if (!agent) {
 ///       std::fprintf(stderr, "%s\n", agent.error().message.c_str());
@@ -202,17 +207,23 @@ class [[nodiscard]] Result {
     return has_value() ? std::get<0>(state_) : static_cast<T>(std::forward<U>(other));
   }
 
-  /// The value, without a check, as in std::expected: undefined if has_value() is false.
-  T& operator*() & noexcept { return *std::get_if<0>(&state_); }
-  const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
-  T operator*() && { return std::move(*std::get_if<0>(&state_)); }
-  T* operator->() noexcept { return std::get_if<0>(&state_); }
-  const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+  /// The value. has_value() must be true; asserted.
+  T& operator*() & noexcept { return assert_value(), *std::get_if<0>(&state_); }
+  const T& operator*() const& noexcept { return assert_value(), *std::get_if<0>(&state_); }
+  T operator*() && { return assert_value(), std::move(*std::get_if<0>(&state_)); }
+  T* operator->() noexcept { return assert_value(), std::get_if<0>(&state_); }
+  const T* operator->() const noexcept { return assert_value(), std::get_if<0>(&state_); }
 
-  /// The error, without a check: undefined if has_value() is true.
-  const Error& error() const& noexcept { return *std::get_if<1>(&state_); }
+  /// The error. has_value() must be false; asserted.
+  const Error& error() const& noexcept {
+    assert(!has_value() && "Result::error(): it holds a value; ask has_value() first");
+    return *std::get_if<1>(&state_);
+  }
 
  private:
+  void assert_value() const noexcept {
+    assert(has_value() && "Result: it holds an Error and no value; ask has_value() first, or call value()");
+  }
   void check() const {
     if (!has_value()) detail::throw_bad_result(error());
   }
@@ -239,8 +250,11 @@ class [[nodiscard]] Result<void> {
   void value() const {
     if (error_) detail::throw_bad_result(*error_);
   }
-  /// The error, without a check: undefined if has_value() is true.
-  const Error& error() const& noexcept { return *error_; }
+  /// The error. has_value() must be false; asserted.
+  const Error& error() const& noexcept {
+    assert(error_ && "Result::error(): it holds no Error; ask has_value() first");
+    return *error_;
+  }
 
  private:
   std::optional<Error> error_;
