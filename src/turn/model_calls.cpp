@@ -59,6 +59,17 @@ void keep_delivered(Turn turn, std::string_view text) {
   if (keeps_partial_answers(turn.spec())) turn.active().delivered.text.append(text);
 }
 
+// A cancelled call without deltas after the stop is no late result.
+std::optional<LateAnswer> late_answer(std::size_t deltas, ChatOutcome::Kind kind,
+                                      DiscardReason reason) noexcept {
+  if (deltas == 0 && kind == ChatOutcome::Kind::cancelled) return std::nullopt;
+  return LateAnswer{deltas,
+                    kind == ChatOutcome::Kind::completed ? LateResult::answer
+                    : kind == ChatOutcome::Kind::failed  ? LateResult::failure
+                                                         : LateResult::text,
+                    reason};
+}
+
 }  // namespace
 
 Next ModelCalls::start(Turn turn) {
@@ -368,6 +379,8 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
         return Next::proceed;
       });
     if (cut) discard_late(node, number, late_deltas, kind, DiscardReason::steered);
+  } else if (active && !current) {
+    active->late = late_answer(late_deltas, kind, late);
   } else {
     if (current) ends_.interrupt(Turn(node));
     discard_late(node, number, late_deltas, kind, late);
@@ -375,15 +388,10 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
   environment_.listener.on_activity_ended(node);
 }
 
-// A cancelled call without deltas after the stop is no late result.
 void ModelCalls::discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas,
                               ChatOutcome::Kind kind, DiscardReason reason) noexcept {
-  if (deltas == 0 && kind == ChatOutcome::Kind::cancelled) return;
-  environment_.discard(node, turn, deltas,
-                       kind == ChatOutcome::Kind::completed ? LateResult::answer
-                       : kind == ChatOutcome::Kind::failed  ? LateResult::failure
-                                                            : LateResult::text,
-                       reason);
+  if (const auto late = late_answer(deltas, kind, reason))
+    environment_.discard(node, turn, late->deltas, late->kind, late->reason);
 }
 
 }  // namespace agentcore::detail::turn

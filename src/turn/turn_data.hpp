@@ -16,6 +16,7 @@
 
 #include <agentcore/chat.hpp>
 #include <agentcore/llm_client.hpp>
+#include <agentcore/turn_events.hpp>
 #include <agentcore/turn_result.hpp>
 
 #include <algorithm>
@@ -111,6 +112,13 @@ struct ModelAnswer {
   std::optional<double> cost = {};
 };
 
+// An outcome that arrived during the cut of its call. Its Discarded follows the end of the turn.
+struct LateAnswer {
+  std::size_t deltas = 0;
+  LateResult kind = LateResult::text;
+  DiscardReason reason = DiscardReason::turn_over;
+};
+
 struct ActiveTurn {
   // What each piece of an answer reads and writes comes first.
   MessageId message;  // with which the turn began
@@ -148,6 +156,7 @@ struct ActiveTurn {
   std::size_t windows_left_out = 0;         // since the last request
   Estimate reserved;                        // for the model call
   std::vector<RestoredQuestion> questions;  // that are not asked again yet
+  std::optional<LateAnswer> late;           // told after the end of the turn
   std::string stop_reason;                  // why it is being stopped, if the turn itself caused the stop
   std::unique_ptr<ActiveTurn> next_ended;   // of the turns that have ended: see TurnEnds::free_ended()
 };

@@ -76,6 +76,20 @@ TEST_CASE("a deadline ends a model call and the agent goes on", "[turn][deadline
   }
 }
 
+TEST_CASE("a text that comes after the deadline is told as discarded after the end of its turn",
+          "[turn][deadline][late][X50][G7]") {
+  Deadline t;
+  t.llm->on_stop = OnStop::at_once;  // the outcome comes while the call is being cut
+  const Agent agent = t.limited();
+  t.ask(agent);
+  t.clock.advance(10s);
+  t.llm->delta("a", "late");  // before the loop has noticed the deadline
+  t.settle();
+  REQUIRE(t.failed_at_deadline());
+  REQUIRE(t.seen.count("discarded a 1 text") == 1);
+  CHECK(t.seen.index("ended a 1 failed") < t.seen.index("discarded a 1 text"));
+}
+
 TEST_CASE("the earlier one of the two limits is the deadline of a turn", "[turn][deadline][X50]") {
   struct Case {
     Duration timeout;
