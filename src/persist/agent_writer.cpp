@@ -41,6 +41,7 @@ void AgentWriter::write(Batch& batch, core::Node& node, StoredAgent& agent) {
   const AgentRecord record = record_of(node, agent);
   changes.put(key_of(Kind::agent, agent.key), to_json(record));
   agent.is_open_in_store = record.gate == core::Gate::open && record.grade == core::Grade::none;
+  agent.is_deleted_in_store = record.gate == core::Gate::terminate || record.grade_deletes;
   generation_ = std::max<std::uint64_t>(generation_, core::generation_of(node.id()));
   agent.mail_changed = agent.mail_edited = agent.grants_changed = agent.all_changed = false;
 }

@@ -227,8 +227,10 @@ Batch Recorder::take() {
 }
 
 bool Recorder::is_in_force(const Acknowledgement& one) const noexcept {
-  if (one.what != Acknowledgement::What::stop) return true;
+  using What = Acknowledgement::What;
+  if (one.what != What::stop && one.what != What::erasure) return true;
   const StoredAgent* const agent = agents_.find(one.agent);
+  if (one.what == What::erasure) return !agent || agent->is_deleted_in_store;
   return one.agent == 0 ? tree_.stopped : !agent || !agent->is_open_in_store;
 }
 

@@ -59,6 +59,7 @@ struct StoredAgent {
   std::unique_ptr<Unusable> unusable;  // until it is resumed, or stopped by a call
   bool held_by_restart = false;        // its mailbox, since the restore
   bool is_open_in_store = true;        // its record has neither a stop nor a deferred one
+  bool is_deleted_in_store = false;    // its record has a delete, or a deferred one
   // What is to be written.
   bool is_noted = false;  // it is in the list of changed agents
   bool mail_changed = false;

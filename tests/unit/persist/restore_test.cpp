@@ -320,6 +320,21 @@ TEST_CASE("a stop that is resumed before the store has it is not reported as sto
   CHECK(life.stops[0].agent_id == (whole_tree ? "" : "a"));
 }
 
+TEST_CASE("a deferred delete that is withdrawn before the store has it is not reported as stored",
+          "[persist][restore][stop][delete][G14]") {
+  MemoryStore store;
+  Life life(store);
+  const Agent agent = life.create("a");
+  life.runtime.poll();
+  REQUIRE(agent.terminate({.when = StopWhen::after_step}).took_effect());
+  REQUIRE(agent.resume().took_effect());
+  const bool stops_then = GENERATE(false, true);
+  if (stops_then) REQUIRE(agent.stop().took_effect());
+  life.runtime.run_until_idle();
+  REQUIRE(life.stops.size() == (stops_then ? 1 : 0));
+  if (stops_then) CHECK_FALSE(life.stops[0].deleted);
+}
+
 TEST_CASE("stopped stays stopped over a restart, and is resumed as before", "[persist][restore][stop][G14]") {
   MemoryStore store;
   {
