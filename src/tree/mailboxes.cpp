@@ -125,7 +125,8 @@ SendResult Mailboxes::push(Origin origin, Node& node, core::NodeId id, Cell& cel
       const GateView view = core::look_again(node, generation);
       if (!view.valid) return SendResult{Errc::agent_not_found};
       if (!view.open()) {
-        const Errc refused = resume_or_refuse(node, id, view.effective);
+        const auto by = origin == Origin::tool_call ? ResumedBy::message_of_call : ResumedBy::message;
+        const Errc refused = resume_or_refuse(node, id, view.effective, by);
         if (refused == Errc::none) continue;
         return SendResult{refused};
       }
@@ -196,7 +197,7 @@ SteerResult Mailboxes::put_into_turn(Node& node, core::NodeId id, Cell& cell, co
     const GateView before = core::look_again(node, core::generation_of(id));
     if (!before.valid) return {Errc::agent_not_found};
     if (!before.open()) {
-      const Errc refused = resume_or_refuse(node, id, before.effective);
+      const Errc refused = resume_or_refuse(node, id, before.effective, ResumedBy::message);
       if (refused == Errc::none) continue;
       return {refused};
     }
@@ -275,9 +276,9 @@ void Mailboxes::drop(Node& node, const mailbox::DroppedMessages& dropped, DropRe
 
 // Resumes a stopped agent if its spec allows it (`auto_resume`) and its lease has not run out: then returns
 // Errc::none, and the sender tries again. Otherwise returns the reason for the refusal.
-Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState effective) {
+Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState effective, ResumedBy by) {
   if (effective == AgentState::stopped && node.auto_resume.load(std::memory_order_relaxed)) {
-    const Errc refused = verbs_.resume(id, {}, ResumedBy::message).reason;
+    const Errc refused = verbs_.resume(id, {}, by).reason;
     if (refused == Errc::none || refused == Errc::not_stopped)
       return Errc::none;  // another sender resumed it
     if (refused == Errc::out_of_memory) return refused;

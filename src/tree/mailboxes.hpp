@@ -62,7 +62,7 @@ class Mailboxes {
   void note_mail(core::NodeId id) noexcept;
   void drop(core::Node& node, const mailbox::DroppedMessages& dropped, DropReason reason);
   void remove(core::Node& node, std::uint32_t number, DropReason reason);
-  Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective);
+  Errc resume_or_refuse(const core::Node& node, core::NodeId id, AgentState effective, ResumedBy by);
 
   std::uint32_t find_queued(core::Node& node, core::NodeId agent, MessageId id) noexcept;
   template <typename Change>

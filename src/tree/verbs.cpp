@@ -263,12 +263,14 @@ VerbResult Verbs::open_for_resume(Node& node, std::unique_ptr<ControlOp> op, Res
       return VerbResult::done();
     }
     if (view.effective != AgentState::stopped) return VerbResult::no_effect(Errc::not_stopped);
+    if (by == ResumedBy::message && view.grade != core::Grade::none)
+      return VerbResult::refused(Errc::stopping);
     const std::optional<PackedState> after =
         core::after_resume(view.own, mailbox::is_settled(node, view.own));
     if (!after) return VerbResult::refused(Errc::stopping);  // widened, and not settled again yet
     PackedState expected = view.own;
     if (const auto lease = view.own.has_lease() ? tree_.table.leases().find(op->agent) : nullptr) {
-      if (by == ResumedBy::message && lease->is_over()) return VerbResult::refused(Errc::lease_expired);
+      if (by != ResumedBy::host && lease->is_over()) return VerbResult::refused(Errc::lease_expired);
       lease->reopen();
     }
     if (!node.replace(expected, *after)) continue;

@@ -16,8 +16,9 @@
 
 namespace agentcore::detail::tree {
 
-// What resumes an agent. A message (AgentSpec::auto_resume) does not resume one whose lease has run out.
-enum class ResumedBy : std::uint8_t { host, message };
+// What resumes an agent. A message (AgentSpec::auto_resume) does not resume one whose lease has run out; nor
+// one below a deferred stop, which would refuse the message, but for that of a tool call.
+enum class ResumedBy : std::uint8_t { host, message, message_of_call };
 
 // A verb has two halves. The first is here: it runs on the caller's thread, at any time, concurrently with
 // everything else. It closes or opens a gate with one compare-and-set of one packed state, cuts a bounded

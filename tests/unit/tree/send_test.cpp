@@ -208,6 +208,21 @@ TEST_CASE("an auto-resuming agent stays stopped while a stop is in progress or a
   CHECK(agent.send("x").reason == Errc::agent_terminating);
 }
 
+TEST_CASE("a message that a deferred stop above refuses does not resume its agent", "[tree][G3][G12][X4]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  const Agent agent = t.child(parent, "a", {.auto_resume = true});
+  CHECK(agent.stop().took_effect());
+  t.settle();
+  t.ask(parent);
+  CHECK(parent.stop({.when = StopWhen::after_turn}).took_effect());
+  CHECK(agent.send("x").reason == Errc::agent_stopped);
+  CHECK(agent.steer("y").reason == Errc::agent_stopped);
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(parent.resume().took_effect());  // withdraws it
+  CHECK(agent.send("z").accepted());
+}
+
 TEST_CASE("a refused message frees its cell", "[tree][G13]") {
   TreeFixture t;
   const Agent agent = t.root("a", {.mailbox_limit = 1});
