@@ -294,6 +294,23 @@ TEST_CASE("a stop of all descendants for later waits for each of them", "[tree][
   CHECK(report->cascade_stopped.size() == 2);
 }
 
+TEST_CASE("a stop for later hears of a turn that ends while it waits for its next step",
+          "[tree][stop][later][C9][G5]") {
+  ToolTurn t;
+  const Agent other = t.root("other");
+  const Agent agent = t.agent();
+  t.ask(agent);
+  CHECK(agent.stop({.cascade = false, .when = after_step}).took_effect());
+  CHECK(t.tree->stop_all({.when = after_turn}).took_effect());
+  t.settle();
+  t.call({{.name = "held"}});
+  REQUIRE(t.held.calls.size() == 1);
+  t.held.calls[0].done(ToolResult::done("x"));  // the next step is withheld, and the turn has no operation
+  t.settle();
+  CHECK(agent.state().value() == AgentState::stopped);
+  CHECK(other.state().value() == AgentState::stopped);  // by stop_all()
+}
+
 TEST_CASE("a delete for later deletes after the turn", "[tree][delete][later][G13]") {
   ToolTurn t;
   const Agent agent = t.agent();
