@@ -164,6 +164,10 @@ struct HttpLlmOptions {
   std::optional<ReasoningRule> reasoning = {};
   /// Fields of the request body that have no option: the text of a JSON object, applied to every body as a
   /// merge patch (RFC 7396), so null removes a member. At most 64 levels deep. Empty: none.
+  ///
+  /// In Dialect::anthropic_messages `thinking` with the type "enabled" is sent as "disabled" while a turn
+  /// goes on with results of tools whose first answer has no reasoning to send back, because another model
+  /// has begun the turn, for example: Anthropic refuses such a request. It is logged once for each agent.
   std::string extra_body = {};
 
   /// Name resolution, TCP and TLS together; > 0. Ends the call with Errc::connect_timeout, which is

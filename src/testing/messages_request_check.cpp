@@ -21,6 +21,10 @@ class AnthropicMessages {
   void run(const Json& messages) {
     for (std::size_t i = 0; i < messages.size(); ++i) take(messages, i);
     if (!messages.empty()) check_.all_answered(entry_of("messages", messages.size() - 1));
+    // "a final assistant message must start with a thinking block (preceding the lastmost set of tool_use and
+    // tool_result blocks)": the first answer of the running turn.
+    if (thinks_ && turn_has_calls_ && !turn_thinks_)
+      check_.add(entry_of(turn_answer_ + ".content", 0), "the reasoning before the calls is missing");
   }
 
   // A block of the system prompt, a tool, or a block of a message.
@@ -66,9 +70,17 @@ class AnthropicMessages {
     return nullptr;
   }
 
+  // A message of a person begins a turn; one with results goes on with it.
+  void begin_turn() {
+    turn_answer_.clear();
+    turn_thinks_ = turn_has_calls_ = false;
+  }
+
   void take_user(const std::string& place, const Json* content) {
     const Json* const list = blocks(place, content);
     bool has_others = false;
+    const bool has_results = list != nullptr && text_of(list->front(), "type") == "tool_result";
+    if (!has_results && before_ != "user") begin_turn();
     for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
       const Json& block = (*list)[i];
       const std::string at = entry_of(place + ".content", i);
@@ -115,12 +127,15 @@ class AnthropicMessages {
 
   void take_answer(const std::string& place, const Json* content, bool is_last) {
     const Json* const list = blocks(place, content);
+    if (turn_answer_.empty()) {
+      turn_answer_ = place;
+      turn_thinks_ = list != nullptr && is_thinking_block(text_of(list->front(), "type"));
+    }
     if (list == nullptr) return;
-    bool has_calls = false;
     for (std::size_t i = 0; i < list->size(); ++i) {
       const std::string at = entry_of(place + ".content", i);
       count_mark(at, (*list)[i]);
-      has_calls = has_calls || text_of((*list)[i], "type") == "tool_use";
+      turn_has_calls_ = turn_has_calls_ || text_of((*list)[i], "type") == "tool_use";
       take_answer_block(at, (*list)[i]);
     }
     const std::string last = entry_of(place + ".content", list->size() - 1);
@@ -128,9 +143,6 @@ class AnthropicMessages {
       check_.add(last, "reasoning at the end of an answer");
     if (is_last && text_of(list->back(), "text").ends_with(' '))
       check_.add(last + ".text", "ends with a blank, at the end of the request");
-    // "a final assistant message must start with a thinking block"
-    if (thinks_ && has_calls && !is_thinking_block(text_of(list->front(), "type")))
-      check_.add(entry_of(place + ".content", 0), "the reasoning before the calls is missing");
   }
 
   void take_answer_block(const std::string& place, const Json& block) {
@@ -156,6 +168,9 @@ class AnthropicMessages {
 
   RequestCheck& check_;
   bool thinks_ = false;
+  std::string turn_answer_ = {};  // the place of the first answer of the turn
+  bool turn_thinks_ = false;      // that answer begins with reasoning
+  bool turn_has_calls_ = false;
   int marks_ = 0;
   std::string before_ = {};
 };

@@ -1,6 +1,7 @@
 // Anthropic Messages: how a request is written.
 #include "llm/dialects/anthropic_messages_content.hpp"
 #include "llm/dialects/anthropic_messages_reader.hpp"
+#include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -68,6 +70,13 @@ void set_output(RequestBody& body, const ChatRequest& request) {
   if (std::string text = output.text(); text != "{}") body.set("output_config", std::move(text));
 }
 
+void end_thinking(RequestBody& body, const std::vector<ChatMessage>& messages) {
+  if (!lacks_reasoning(messages)) return;
+  const std::string* const thinking = body.find("thinking");
+  if (thinking != nullptr && is_thinking(*thinking))
+    body.set("thinking", std::string(R"({"type":"disabled"})"));
+}
+
 class AnthropicMessages final : public WireFormat {
  public:
   Dialect dialect() const noexcept override { return Dialect::anthropic_messages; }
@@ -103,6 +112,7 @@ std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaul
   set_output(body, request);
   if (request.stream) body.set("stream", std::string("true"));
   body.merge(defaults.extra_body);
+  end_thinking(body, request.messages);
   return body.text();
 }
 

@@ -1,5 +1,6 @@
 #include "llm/dialects/own_reasoning.hpp"
 
+#include "core/blank.hpp"
 #include "core/keyed_hash.hpp"
 #include "core/text_hash.hpp"
 
@@ -7,6 +8,9 @@
 #include <cstdint>
 #include <utility>
 #include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace agentcore::detail::llm {
 namespace {
@@ -65,6 +69,33 @@ bool is_unsigned(const ReasoningBlock& block, Dialect dialect) noexcept {
   if (dialect == Dialect::openai_responses) return !has_text(block.data, R"("encrypted_content")");
   return dialect == Dialect::anthropic_messages && has_text(block.data, R"("thinking")") &&
          !has_text(block.data, R"("signature")");
+}
+
+// The first answer of the turn that goes on with results of tools; null: none does. A message of a person
+// right behind a result is in one message with it, and begins no turn.
+const ChatMessage* answer_of_running_turn(const std::vector<ChatMessage>& messages) noexcept {
+  const ChatMessage* first = nullptr;
+  bool has_calls = false;
+  Role before = Role::assistant;
+  for (const ChatMessage& message : messages) {
+    if (message.role == Role::system) continue;
+    if (message.role == Role::user && before == Role::assistant) {
+      first = nullptr;
+      has_calls = false;
+    }
+    if (message.role == Role::assistant && first == nullptr) first = &message;
+    has_calls = has_calls || message.role == Role::tool;
+    before = message.role;
+  }
+  return has_calls ? first : nullptr;
+}
+
+bool begins_with_reasoning(const ChatMessage& answer) noexcept {
+  for (const MessageItem& item : answer.items) {
+    const auto* const text = std::get_if<TextItem>(&item);
+    if (!text || !core::is_blank(text->text)) return std::holds_alternative<ReasoningBlock>(item);
+  }
+  return false;
 }
 
 }  // namespace
@@ -144,6 +175,22 @@ bool has_reasoning(const ChatRequest& request) noexcept {
 
 void remove_reasoning(ChatRequest& request) noexcept {
   for (ChatMessage& message : request.messages) message.remove<ReasoningBlock>();
+}
+
+bool lacks_reasoning(const std::vector<ChatMessage>& messages) noexcept {
+  const ChatMessage* const answer = answer_of_running_turn(messages);
+  return answer != nullptr && !begins_with_reasoning(*answer);
+}
+
+bool is_thinking(std::string_view options) {
+  const nlohmann::json json = nlohmann::json::parse(options, nullptr, false);
+  return json.is_object() && json.value("type", nlohmann::json()) == "enabled";
+}
+
+bool asks_to_think(std::string_view body) {
+  if (body.empty()) return false;
+  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  return json.is_object() && json.contains("thinking") && is_thinking(json["thinking"].dump());
 }
 
 bool refuses_reasoning(const ChatError& error) noexcept {

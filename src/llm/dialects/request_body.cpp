@@ -15,6 +15,11 @@ void RequestBody::set(std::string_view name, std::string json) {
   }
 }
 
+const std::string* RequestBody::find(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(members_, name, &std::pair<std::string, std::string>::first);
+  return found == members_.end() ? nullptr : &found->second;
+}
+
 void RequestBody::set_text(std::string_view name, std::string_view text) {
   set(name, json_quoted(text));
 }

@@ -22,6 +22,9 @@ class RequestBody {
   void set_text(std::string_view name, std::string_view text);
   void set(std::string_view name, const nlohmann::json& value);
 
+  // The JSON of the member; null: there is none.
+  const std::string* find(std::string_view name) const noexcept;
+
   // Changes the body by a JSON merge patch (RFC 7396): its members are added or replace existing ones,
   // objects are merged with objects, null removes. A patch that is not an object is ignored.
   void merge(std::string_view patch);

@@ -66,6 +66,7 @@ struct HttpLlmClient::Impl {
                                                       std::optional<detail::llm::HttpAttempt>& earlier);
   bool is_new(std::string_view what, const ChatRequest& request);
   void keep_own_reasoning(ChatRequest& request, const detail::llm::Binding& binding);
+  void tell_end_of_thinking(const ChatRequest& request);
   void start(const ChatRequest& request, const detail::llm::CallKey& key, detail::llm::HttpCallParts parts,
              StopToken stop, ChatSink sink);
 
@@ -222,6 +223,18 @@ void HttpLlmClient::Impl::keep_own_reasoning(ChatRequest& request, const detail:
                       {{"agent", agent}, {"server", shared->server}, {"blocks", blocks}});
 }
 
+// Logs once for each agent that a turn goes on without the thinking that the host wants. The log sink may do
+// anything.
+void HttpLlmClient::Impl::tell_end_of_thinking(const ChatRequest& request) {
+  if (shared->format.dialect() != Dialect::anthropic_messages) return;
+  if (!detail::llm::lacks_reasoning(request.messages) || !detail::llm::asks_to_think(defaults.extra_body))
+    return;
+  if (!is_new("thinking", request)) return;
+  shared->engine->log(LogLevel::info,
+                      "a turn goes on without thinking: its first answer has no reasoning to send back",
+                      {{"agent", detail::core::valid_utf8(request.agent_id)}});
+}
+
 // Empty: the agent has another call open. A registration without an open call: it was stopped meanwhile.
 std::optional<detail::llm::Registration> HttpLlmClient::Impl::add(
     Impl& impl, const ChatRequest& request, const std::shared_ptr<detail::net::CallHandle>& handle,
@@ -252,6 +265,8 @@ void HttpLlmClient::Impl::chat(const std::shared_ptr<Impl>& impl, ChatRequest re
   detail::llm::Binding binding =
       detail::llm::binding_of(request, impl->shared->reasoning, key->header.view());
   impl->keep_own_reasoning(request, binding);
+  if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
+  impl->tell_end_of_thinking(request);
   if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
   const auto transport = impl->transport();
   if (!impl->transport_hold) impl->transport_hold = transport->hold();

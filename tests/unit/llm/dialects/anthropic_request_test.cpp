@@ -132,6 +132,31 @@ TEST_CASE("reasoning without a signature is not sent back", "[llm][anthropic]") 
   CHECK_FALSE(format.reasoning_block({.signature = "s"}, false).empty());  // the words may be kept back
 }
 
+TEST_CASE("a turn that was begun without reasoning goes on without thinking", "[llm][anthropic][reasoning]") {
+  const auto thinking = [](std::vector<ChatMessage> messages, const std::string& type = "enabled") {
+    ChatRequest request;
+    request.messages = std::move(messages);
+    const std::string extra = R"({"thinking":{"type":")" + type + R"(","budget_tokens":1024}})";
+    return body_of(request, {.model = "m", .extra_body = extra})["thinking"]["type"].get<std::string>();
+  };
+  const std::vector<ToolCall> calls{{"a", "look", "{}"}}, more{{"b", "look", "{}"}};
+  const ChatMessage question = ChatMessage::user("Why?");
+  CHECK(thinking({question}) == "enabled");
+  CHECK(thinking({question, answer("So.", calls), result("a", "x")}) == "disabled");
+  CHECK(thinking({question, answer(" ", calls, {signed_thought}), result("a", "x")}) == "enabled");
+  // The first answer decides; a message behind a result goes on with the turn.
+  CHECK(thinking({question, answer("", calls, {signed_thought}), result("a", "x"), answer("", more),
+                  result("b", "y"), test::steered(ChatMessage::user("Hurry."))}) == "enabled");
+  CHECK(thinking({question, answer("", calls), result("a", "x"), test::steered(ChatMessage::user("Hurry.")),
+                  ChatMessage::user("Now."), answer("", more, {signed_thought}), result("b", "y")}) ==
+        "disabled");
+  // A turn that is over does not count.
+  CHECK(thinking({question, answer("", calls), result("a", "x"), answer("So."), question}) == "enabled");
+  CHECK(thinking({question, answer("", calls), result("a", "x"), answer("So."), question,
+                  answer("", more, {signed_thought}), result("b", "y")}) == "enabled");
+  CHECK(thinking({question, answer("", calls), result("a", "x")}, "adaptive") == "adaptive");
+}
+
 TEST_CASE("tool choices are written in Anthropic's form", "[llm][anthropic][tools]") {
   const auto choice = [](ToolChoice::Mode mode, std::optional<bool> parallel) {
     ChatRequest request;
