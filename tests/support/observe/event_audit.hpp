@@ -8,14 +8,17 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace agentcore::test {
 
 // Subscribes to all events of one tree. `problem` holds the first violation; "" while there is none.
 class Audit {
  public:
-  explicit Audit(agentcore::AgentTree& tree)
-      : events_(tree.on_event([this](const agentcore::Event& event) { see(event); })) {}
+  // `restores`: the tree gets what a store has, so all agents may be paused already.
+  explicit Audit(agentcore::AgentTree& tree, bool restores = false)
+      : agents_{{agentcore::Agent(), Seen{.may_be_paused = restores}}},
+        events_(tree.on_event([this](const agentcore::Event& event) { see(event); })) {}
 
   std::string problem;
   std::size_t turns_started = 0;
@@ -55,6 +58,8 @@ class Audit {
     bool unsettled_delete = false;    // `terminating` was reported, Settled is to come
     bool compacts = false;            // a summary began and has not ended
     bool paused = false;              // by a pause of its own
+    bool may_be_paused = false;       // as the store had it
+    bool restart_ended_turn = false;  // with questions that were asked before
     bool stop_pending = false;        // StopPending was reported, and no withdrawal
     bool pause_settled = false;       // and nothing runs below any more
     bool gone = false;                // AgentDeleted was reported
@@ -67,12 +72,13 @@ class Audit {
     if (!holds && problem.empty()) problem = std::string(what) + " (" + agent.id() + ")";
   }
 
-  Seen& look(const agentcore::Agent& agent, std::uint64_t sequence) {
+  // `may_follow`: what the store acknowledges of an agent may follow its end.
+  Seen& look(const agentcore::Agent& agent, std::uint64_t sequence, bool may_follow) {
     require(!closed, "something was told after the tree's end", agent);
     require(sequence > sequence_, "sequence numbers do not rise", agent);
     sequence_ = sequence;
     Seen& seen = agents_[agent];
-    require(!seen.gone, "something was told after AgentDeleted", agent);
+    require(may_follow || !seen.gone, "something was told after AgentDeleted", agent);
     return seen;
   }
 
@@ -89,13 +95,16 @@ class Audit {
   }
 
   void see(const agentcore::Event& event) {
-    Seen& seen = look(event.agent(), event.sequence);
+    const bool is_of_store = event.get<agentcore::StopPersisted>() != nullptr ||
+                             event.get<agentcore::MessagePersisted>() != nullptr;
+    Seen& seen = look(event.agent(), event.sequence, is_of_store);
     std::visit([&](const auto& body) { see(seen, body); }, event.body);
   }
   void see(Seen&, const agentcore::AgentCreated&) {}
   void see(Seen& seen, const agentcore::TurnStarted& body) {
     require(seen.turn == 0, "turns overlap", body.agent);
     require(seen.last_turn == 0 || body.turn == seen.last_turn + 1, "turn numbers have gaps", body.agent);
+    seen.restart_ended_turn = false;
     require(can_process(seen.state), "a turn began behind a closed gate", body.agent);
     require(bool(body.message) && body.message != seen.message, "a turn without a message of its own",
             body.agent);
@@ -122,7 +131,8 @@ class Audit {
   }
   void see(Seen&, const agentcore::QueueHeld&) {}
   void see(Seen& seen, const agentcore::PauseChanged& body) {
-    require(seen.paused != body.paused, "a pause that was paused already, or not", body.agent);
+    const bool is_known = !std::exchange(seen.may_be_paused, false);
+    require(!is_known || seen.paused != body.paused, "a pause that was paused already, or not", body.agent);
     seen.paused = body.paused;
     seen.pause_settled = false;
   }
@@ -186,6 +196,8 @@ class Audit {
   void see(Seen&, const agentcore::ConversationChanged&) {}
   void see(Seen& seen, const agentcore::AgentRestored& body) {
     seen.state = body.state;
+    seen.may_be_paused = true;
+    seen.restart_ended_turn = body.fate == agentcore::RestoredTurn::interrupted;
     seen.last_turn = body.turn;
     seen.turn = body.fate == agentcore::RestoredTurn::continues ? body.turn : 0;
     if (seen.turn != 0) seen.message = body.message;
@@ -213,7 +225,8 @@ class Audit {
     require(seen.questions.insert(body.question.id).second, "a question asked twice", body.agent);
   }
   void see(Seen& seen, const agentcore::QuestionClosed& body) {
-    require(seen.questions.erase(body.question_id) == 1, "a question closed twice", body.agent);
+    require(seen.questions.erase(body.question_id) == 1 || seen.restart_ended_turn, "a question closed twice",
+            body.agent);
   }
   void see(Seen& seen, const agentcore::TaskChanged& body) {
     const bool begins = body.state == agentcore::TaskState::started;
