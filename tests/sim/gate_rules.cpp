@@ -1,0 +1,165 @@
+#include "sim/gate_rules.hpp"
+
+namespace agentcore::sim {
+namespace {
+
+bool is_delegated(const std::string& id) {
+  return id.starts_with('@');  // made by an agent tool
+}
+
+}  // namespace
+
+void GateRules::created(const Agent& agent) {
+  const std::string id = agent.id();
+  const auto parent = agent.parent();
+  parents_[id] = parent ? parent.value().id() : std::string();
+  if (agent.role().value() == AgentRole::user) people_.insert(id);
+}
+
+void GateRules::deleted(const std::string& id) {
+  parents_.erase(id);
+  people_.erase(id);
+  turns_.erase(id);
+  for (Closed* const closed : {&now_, &told_}) {
+    closed->agents.erase(id);
+    closed->paused.erase(id);
+    closed->turns.erase(id);
+  }
+}
+
+void GateRules::forget() {
+  parents_.clear();
+  people_.clear();
+  turns_.clear();
+  now_ = told_ = {};
+}
+
+// A callback of the restore may have resumed it already.
+void GateRules::restored(const Agent& agent) {
+  created(agent);
+  if (!can_process(agent.state().value())) now_.agents.insert(agent.id());
+}
+
+std::set<std::string> GateRules::subtree(const std::string& id) const {
+  std::set<std::string> found;
+  if (id.empty()) return found;
+  found.insert(id);
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const auto& [child, parent] : parents_)
+      if (found.contains(parent) && found.insert(child).second) grows = true;
+  }
+  return found;
+}
+
+void GateRules::stopped(const std::string& id, bool cascade) {
+  if (cascade)
+    now_.agents.merge(subtree(id));
+  else
+    now_.agents.insert(id);
+}
+
+void GateRules::stopped_below(const std::string& id) {
+  for (const auto& [child, parent] : parents_)
+    if (parent == id && !people_.contains(child)) stopped(child, true);
+}
+
+void GateRules::stopped_all() {
+  for (const auto& [id, parent] : parents_) now_.agents.insert(id);
+}
+
+void GateRules::resumed(const std::string& id) {
+  for (const std::string& below : subtree(id)) {
+    now_.agents.erase(below);
+    told_.agents.erase(below);
+  }
+}
+
+void GateRules::resumed_all() {
+  now_.agents.clear();
+  told_.agents.clear();
+}
+
+void GateRules::paused(const std::string& id, bool paused) {
+  if (paused) {
+    now_.paused.insert(id);
+  } else {
+    now_.paused.erase(id);
+    told_.paused.erase(id);
+  }
+}
+
+void GateRules::paused_all(bool paused) {
+  now_.all_paused = paused;
+  told_.all_paused = told_.all_paused && paused;
+}
+
+bool GateRules::is_paused(const Closed& closed, const std::string& id) const {
+  if (closed.all_paused) return true;
+  for (std::string at = id; !at.empty();) {
+    if (closed.paused.contains(at)) return true;
+    const auto parent = parents_.find(at);
+    if (parent == parents_.end()) return false;
+    at = parent->second;
+  }
+  return false;
+}
+
+std::uint64_t GateRules::turn_of(const std::string& id) const {
+  const auto found = turns_.find(id);
+  return found == turns_.end() ? 0 : found->second;
+}
+
+void GateRules::turn_cut(const std::string& id) {
+  if (const std::uint64_t turn = turn_of(id)) now_.turns[id] = turn;
+}
+
+void GateRules::turns_cut_below(const std::string& id) {
+  for (const std::string& below : subtree(id)) turn_cut(below);
+}
+
+void GateRules::is_open(const Closed& closed, const std::string& id, std::string_view what, bool begins) {
+  verdict_.require(!closed.agents.contains(id), "G1", std::string(what) + " of a stopped agent: " + id);
+  // What belongs to a call that had begun goes on in a pause: the turns of agents that do the call.
+  if (begins && !is_delegated(id))
+    verdict_.require(!is_paused(closed, id), "G1", std::string(what) + " of a paused agent: " + id);
+}
+
+void GateRules::in_turn(const std::string& id, std::uint64_t turn, std::string_view what) {
+  is_open(told_, id, what, false);
+  const auto cut = told_.turns.find(id);
+  verdict_.require(cut == told_.turns.end() || cut->second != turn, "G1",
+                   std::string(what) + " of a turn that was ended: " + id);
+}
+
+void GateRules::see(const Event& event) {
+  const std::string id = event.agent().id();
+  if (event.get<AgentCreated>() != nullptr) created(event.agent());
+  if (event.get<AgentRestored>() != nullptr) restored(event.agent());
+  if (event.get<AgentDeleted>() != nullptr) deleted(id);
+  if (const auto* body = event.get<TurnStarted>()) {
+    is_open(told_, id, "a turn", true);
+    turns_[id] = body->turn;
+  }
+  if (event.get<TurnEnded>() != nullptr) turns_.erase(id);
+  if (const auto* body = event.get<DeltaReceived>()) in_turn(id, body->turn, "a text");
+  if (const auto* body = event.get<ReasoningReceived>()) in_turn(id, body->turn, "reasoning");
+  if (const auto* body = event.get<ToolStarted>()) in_turn(id, body->turn, "a tool call");
+  if (const auto* body = event.get<ToolRefused>()) in_turn(id, body->turn, "a refused call");
+  if (const auto* body = event.get<ModelCallEnded>()) in_turn(id, body->turn, "a void model call");
+  if (const auto* body = event.get<TaskChanged>(); body != nullptr && body->state == TaskState::started)
+    is_open(told_, id, "a background task", true);
+  if (event.get<QuestionAsked>() != nullptr) is_open(told_, id, "a question", false);
+}
+
+void GateRules::check(const AgentTree& tree) {
+  for (const std::string& id : now_.agents) {
+    const auto agent = tree.find(id);
+    if (!agent) continue;
+    const AgentState state = agent.value().state().value();
+    verdict_.require(!can_process(state), "G3",
+                     "a stopped agent is open again: " + id + " is " + std::string(to_string(state)));
+  }
+}
+
+}  // namespace agentcore::sim

@@ -1,0 +1,73 @@
+// GateRules: what agents may begin, by the verbs that were called on them and their ancestors. Written from
+// docs/guarantees.md (G1 to G3) and the headers, not from the code.
+#pragma once
+
+#include "sim/verdict.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/event.hpp>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace agentcore::sim {
+
+class GateRules {
+ public:
+  explicit GateRules(Verdict& verdict) : verdict_(verdict) {}
+
+  // An agent exists from now on.
+  void created(const Agent& agent);
+  void deleted(const std::string& id);
+  // The process, or the tree, has ended: what was paused or closed is asked again.
+  void forget();
+  void restored(const Agent& agent);
+
+  // Verbs that have taken effect.
+  void stopped(const std::string& id, bool cascade);
+  void stopped_below(const std::string& id);
+  void stopped_all();
+  void resumed(const std::string& id);  // and all below it; also by a message to an agent with auto_resume
+  void resumed_all();
+  void paused(const std::string& id, bool paused);
+  void paused_all(bool paused);
+  void turn_cut(const std::string& id);  // by an interrupt or an abort
+  void turns_cut_below(const std::string& id);
+
+  // Something begins: a function of the host was called for it.
+  void begins(const std::string& id, std::string_view what) { is_open(now_, id, what, true); }
+  // Something arrives, of an operation that had begun.
+  void arrives(const std::string& id, std::string_view what) { is_open(now_, id, what, false); }
+  // An event. Those that were emitted while a callback ran are delivered after it: a verb of that callback
+  // counts for events from the next call of catch_up() on.
+  void see(const Event& event);
+  void catch_up() { told_ = now_; }
+  // After each step: what is closed is not open.
+  void check(const AgentTree& tree);
+
+  std::uint64_t turn_of(const std::string& id) const;
+  std::set<std::string> subtree(const std::string& id) const;
+
+ private:
+  struct Closed {
+    std::set<std::string> agents;
+    std::set<std::string> paused;
+    bool all_paused = false;
+    std::map<std::string, std::uint64_t> turns;  // that an interrupt or an abort has ended
+  };
+
+  bool is_paused(const Closed& closed, const std::string& id) const;
+  void is_open(const Closed& closed, const std::string& id, std::string_view what, bool begins);
+  void in_turn(const std::string& id, std::uint64_t turn, std::string_view what);
+
+  Verdict& verdict_;
+  std::map<std::string, std::string> parents_;  // of each agent; empty: a root
+  std::set<std::string> people_;                // AgentRole::user
+  std::map<std::string, std::uint64_t> turns_;  // in progress
+  Closed now_, told_;
+};
+
+}  // namespace agentcore::sim

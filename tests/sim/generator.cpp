@@ -1,0 +1,127 @@
+#include "sim/generator.hpp"
+
+#include "sim/random.hpp"
+
+#include <array>
+#include <vector>
+
+namespace agentcore::sim {
+namespace {
+
+// The numbers of choices in World::spec() and World::tool_calls().
+constexpr std::uint32_t spec_kinds = 16, tool_kinds = 10;
+
+// What a feature adds to the choices of a run, how often beside the others.
+struct Choice {
+  Act act;
+  std::uint32_t weight;
+};
+using Choices = std::vector<Choice>;
+
+// Always there: without these nothing happens.
+const Choices basics = {
+    {Act::poll, 12}, {Act::poll_until_quiet, 6}, {Act::create_root, 3},  {Act::create_child, 3},
+    {Act::send, 10}, {Act::model_text, 4},       {Act::model_answers, 8}};
+
+// Each is in half of the runs.
+const std::array<Choices, 15> features = {{
+    {{Act::model_calls, 10},
+     {Act::tool_done, 8},
+     {Act::tool_fails, 2},
+     {Act::tool_dropped, 1},
+     {Act::run_job, 3},
+     {Act::approve, 3},
+     {Act::decline, 1},
+     {Act::answer, 2},
+     {Act::revoke, 1}},
+    {{Act::stop, 5}, {Act::resume, 5}, {Act::stop_all, 1}, {Act::resume_all, 1}},
+    {{Act::terminate, 4}, {Act::create_child, 4}},
+    {{Act::interrupt, 5}, {Act::abort, 3}, {Act::release_queue, 2}},
+    {{Act::pause, 4}, {Act::unpause, 4}, {Act::pause_all, 1}, {Act::unpause_all, 1}},
+    {{Act::steer, 5}, {Act::simulate, 2}},
+    {{Act::time_passes, 4}, {Act::next_timer, 5}, {Act::renew, 2}, {Act::send_with_deadline, 4}},
+    {{Act::send_urgent, 3}, {Act::clear_queue, 2}, {Act::edit_queued, 2}, {Act::remove_queued, 2}},
+    {{Act::fork, 3},
+     {Act::rewind, 2},
+     {Act::regenerate, 3},
+     {Act::truncate_answer, 1},
+     {Act::acknowledge, 2}},
+    {{Act::cancel_call, 3}, {Act::complete_call, 3}, {Act::cancel_task, 2}, {Act::model_calls, 4}},
+    {{Act::tool_progress, 2},
+     {Act::tool_asks, 3},
+     {Act::tool_sends, 3},
+     {Act::tool_creates, 3},
+     {Act::model_calls, 4}},
+    {{Act::grant, 2},
+     {Act::grant_subtree, 1},
+     {Act::set_model, 1},
+     {Act::set_llm, 1},
+     {Act::set_system_prompt, 1},
+     {Act::set_tools, 1},
+     {Act::revoke, 1}},
+    {{Act::model_reasoning, 3}, {Act::model_is_cut, 4}, {Act::model_fails, 3}},
+    {{Act::restart, 2}, {Act::kill, 2}, {Act::flush, 2}, {Act::destroy_tree, 1}},
+    {{Act::store_refuses, 3},
+     {Act::store_is_unknown, 2},
+     {Act::callback_throws, 2},
+     {Act::poll_without_budget, 3}},
+}};
+
+bool may_be_in_callback(Act act) {
+  return act != Act::restart && act != Act::poll_until_quiet && act != Act::run_job;
+}
+
+Setup any_setup(Random& random) {
+  static constexpr std::array<std::uint32_t, knob_count> choices = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2};
+  Setup setup;
+  for (std::size_t i = 0; i < knob_count; ++i)
+    if (random.once_in(2)) setup.values[i] = random.below(choices[i]);
+  setup[Knob::store] = random.below(2);
+  return setup;
+}
+
+}  // namespace
+
+Script script_of_seed(std::uint64_t seed) {
+  Random random(seed);
+  Script script{any_setup(random), {}};
+  std::vector<Act> bag;
+  const auto add = [&](const Choices& choices) {
+    for (const Choice& choice : choices) {
+      const std::uint32_t weight = choice.weight * (1 + random.below(3));
+      bag.insert(bag.end(), weight, choice.act);
+    }
+  };
+  add(basics);
+  for (const Choices& feature : features)
+    if (random.once_in(2)) add(feature);
+  const std::uint32_t callbacks = random.below(3);  // 0: none; else one command of 12 or 4 is in a callback
+  const std::uint32_t length = 20 + random.below(random.once_in(10) ? 400 : 100);
+  // Half of the agents are of one kind, and half of the calls of one tool: else kinds that need several
+  // commands in a row would do nothing.
+  std::uint32_t kind = random.below(spec_kinds), tool = random.below(tool_kinds);
+  if (random.once_in(8)) {
+    kind = 7;
+    tool = 3;  // background tasks
+  }
+  const auto any = [&] {
+    Command command{.act = bag[random.below(static_cast<std::uint32_t>(bag.size()))]};
+    for (std::uint32_t& n : command.n) n = random.below(1000);
+    if (!random.once_in(2)) return command;
+    if (command.act == Act::create_root || command.act == Act::create_child)
+      command.n[1] = command.n[1] / spec_kinds * spec_kinds + kind;
+    if (command.act == Act::model_calls) command.n[1] = tool * 3 + command.n[1] % 3;
+    return command;
+  };
+  script.commands.push_back({.act = Act::create_root, .n = {0, random.below(1000), 0}});
+  while (script.commands.size() < length) {
+    Command command = any();
+    if (callbacks != 0 && random.once_in(callbacks == 1 ? 12 : 4) && may_be_in_callback(command.act))
+      command.place.number =
+          static_cast<std::uint8_t>(1 + random.below(static_cast<std::uint32_t>(place_count() - 1)));
+    script.commands.push_back(command);
+  }
+  return script;
+}
+
+}  // namespace agentcore::sim

@@ -1,0 +1,100 @@
+// agentcore-sim: runs scripts of the simulator. docs/design/simulation.md says how to read what it prints.
+#include "sim/generator.hpp"
+#include "sim/run.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+using namespace agentcore::sim;
+
+namespace {
+
+constexpr const char* usage =
+    "usage: agentcore-sim [--seed N] [--runs N] [--seconds N] [--trace] [--counts]\n"
+    "       agentcore-sim --script FILE [--trace] [--shrink]\n"
+    "  --seed N     the first seed; default 1\n"
+    "  --runs N     how many seeds, from the first on; default 1000\n"
+    "  --seconds N  ends earlier, after that time\n"
+    "  --print      prints the script of the first seed, and runs nothing\n"
+    "  --script F   runs the commands in a file instead\n"
+    "  --trace      prints what happened\n"
+    "  --shrink     of a script that fails: looks for a smaller one (seeds that fail always do that)\n"
+    "  --counts     prints how often what was done\n";
+
+int report(const Script& script, const Outcome& outcome, bool shrink) {
+  std::cout << outcome.problem << '\n';
+  const Script small = shrink ? shrunk(script, outcome.problem) : script;
+  const Outcome again = run(small, true);
+  for (const std::string& line : again.trace) std::cout << "  " << line << '\n';
+  std::cout << as_test(small, again.problem);
+  return 1;
+}
+
+void print(const Counts& counts) {
+  for (const auto& [what, count] : counts.done) std::cout << count << '\t' << what << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t seed = 1, runs = 1000, seconds = 0;
+  std::string file;
+  bool trace = false, shrink = false, counts = false, prints = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    const auto number = [&] { return i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0; };
+    if (option == "--seed")
+      seed = number();
+    else if (option == "--runs")
+      runs = number();
+    else if (option == "--seconds")
+      seconds = number();
+    else if (option == "--trace")
+      trace = true;
+    else if (option == "--shrink")
+      shrink = true;
+    else if (option == "--counts")
+      counts = true;
+    else if (option == "--print")
+      prints = true;
+    else if (option == "--script" && i + 1 < argc)
+      file = argv[++i];
+    else
+      return std::fputs(usage, stderr), 2;
+  }
+  if (prints) return std::cout << to_string(script_of_seed(seed)), 0;
+  if (!file.empty()) {
+    std::ifstream in(file);
+    if (!in) return std::cerr << file << ": cannot be read\n", 2;
+    const Script script = script_from(std::string(std::istreambuf_iterator<char>(in), {}));
+    const Outcome outcome = run(script, trace);
+    for (const std::string& line : outcome.trace) std::cout << line << '\n';
+    if (!outcome.problem.empty()) return report(script, outcome, shrink);
+    std::cout << "ok, hash " << std::hex << outcome.hash << '\n';
+    return 0;
+  }
+  Counts all;
+  const auto begin = std::chrono::steady_clock::now();
+  std::uint64_t done = 0;
+  for (; done < runs; ++done) {
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    if (seconds != 0 && passed > std::chrono::seconds(seconds)) break;
+    const Script script = script_of_seed(seed + done);
+    const Outcome outcome = run(script, trace);
+    for (const std::string& line : outcome.trace) std::cout << line << '\n';
+    all.add(outcome.counts);
+    if (outcome.problem.empty()) continue;
+    std::cout << "seed " << seed + done << " after " << done + 1 << " runs: ";
+    return report(script, outcome, true);
+  }
+  if (counts) print(all);
+  std::cout << done << " runs from seed " << seed << ": nothing was wrong\n";
+  return 0;
+}

@@ -1,0 +1,101 @@
+#include "sim/message_rules.hpp"
+
+#include <utility>
+
+namespace agentcore::sim {
+
+void MessageRules::accepted(MessageId id, const std::string& agent, bool watched) {
+  verdict_.require(bool(id), "G12", "an accepted message without an id: " + agent);
+  Known& known = known_[id];  // its first event may have come before its sender heard of it
+  verdict_.require(known.agent.empty() || known.agent == agent, "G12",
+                   "an id that another message has: " + to_string(id));
+  known.agent = agent;
+  known.watched = watched;
+}
+
+void MessageRules::end(MessageId id, const std::string& what) {
+  Known& known = known_[id];
+  verdict_.require(++known.ends == 1, "G10", "a second end of message " + to_string(id) + ": " + what);
+}
+
+void MessageRules::called_back(const MessageEnd& end) {
+  Known& known = known_[end.message];
+  verdict_.require(++known.calls == 1, "G10", "on_end twice for message " + to_string(end.message));
+  verdict_.require(known.ends == 1, "G10", "on_end before the end of message " + to_string(end.message));
+  verdict_.require((end.result == nullptr) == (end.dropped != DropReason::none), "G10",
+                   "on_end says neither result nor reason, or both: message " + to_string(end.message));
+}
+
+void MessageRules::see(const Event& event) {
+  if (const auto* started = event.get<TurnStarted>()) {
+    Known& known = known_[started->message];
+    verdict_.require(known.ends == 0, "G10",
+                     "a turn of a message that has ended: " + to_string(started->message));
+    verdict_.require(!known.begun, "G10", "two turns of message " + to_string(started->message));
+    verdict_.require(!known.end_stored, "G14",
+                     "a turn of a message whose end the store has: " + to_string(started->message));
+    known.begun = true;
+  }
+  if (const auto* ended = event.get<TurnEnded>()) end(ended->message, "the end of a turn");
+  if (const auto* dropped = event.get<MessageDropped>()) end(dropped->id, "dropped");
+  if (const auto* steered = event.get<Steered>()) {
+    if (steered->fate != SteerFate::queued) end(steered->id, std::string(to_string(steered->fate)));
+  }
+  if (const auto* restored = event.get<AgentRestored>()) {
+    if (restored->message) {
+      if (restored->fate == RestoredTurn::continues) known_[restored->message].begun = true;
+      if (restored->fate == RestoredTurn::interrupted && restored->turn != 0)
+        end(restored->message, "interrupted by the restart");
+    }
+  }
+  if (const auto* stored = event.get<MessagePersisted>()) {
+    Known& known = known_[stored->message];
+    known.stored = true;
+    known.end_stored = known.end_stored || stored->ended;
+  }
+}
+
+void MessageRules::may_drop(const std::string& agent) {
+  for (auto& [id, known] : known_)
+    if (known.agent == agent) known.dropping = true;
+}
+
+void MessageRules::restore_was_cut() {
+  for (auto& [id, known] : known_) known.may_be_gone = true;
+}
+
+void MessageRules::tree_ended() {
+  for (auto at = known_.begin(); at != known_.end();) {
+    Known& known = at->second;
+    if (!known.stored && !known.end_stored) {
+      at = known_.erase(at);
+      continue;
+    }
+    known.watched = known.begun = false;
+    known.calls = 0;
+    // What the store has not heard of may happen again.
+    known.may_be_gone = known.may_be_gone || known.dropping || known.ends != 0;
+    if (!known.end_stored) known.ends = 0;
+    ++at;
+  }
+}
+
+std::vector<MessageId> MessageRules::acknowledged() const {
+  std::vector<MessageId> found;
+  for (const auto& [id, known] : known_)
+    if (known.stored && known.ends == 0 && !known.may_be_gone && !known.dropping && !known.agent.empty())
+      found.push_back(id);
+  return found;
+}
+
+void MessageRules::check_all_ended() {
+  for (const auto& [id, known] : known_) {
+    if (known.agent.empty() || known.end_stored || (known.may_be_gone && known.ends == 0)) continue;
+    verdict_.require(known.ends == 1, "G12",
+                     "message " + to_string(id) + " of " + known.agent + " has no end");
+    verdict_.require(!known.watched || known.calls == 1, "G10",
+                     "no on_end for message " + to_string(id) + " of " + known.agent);
+  }
+}
+
+}  // namespace agentcore::sim

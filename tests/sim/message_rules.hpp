@@ -1,0 +1,57 @@
+// MessageRules: each accepted message has one end (G10, G12).
+#pragma once
+
+#include "sim/verdict.hpp"
+
+#include <agentcore/event.hpp>
+#include <agentcore/message.hpp>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace agentcore::sim {
+
+class MessageRules {
+ public:
+  explicit MessageRules(Verdict& verdict) : verdict_(verdict) {}
+
+  // send(), simulate(), regenerate() or steer() has accepted it. `watched`: SendOptions::on_end was given.
+  void accepted(MessageId id, const std::string& agent, bool watched);
+  void called_back(const MessageEnd& end);
+  void see(const Event& event);
+  // A verb drops what waits for that agent, if anything does. The events may come later.
+  void may_drop(const std::string& agent);
+  // A callback has ended a restore: of some messages nothing was told.
+  void restore_was_cut();
+  // The tree has ended: no callback follows, and what waits is known by the store alone.
+  void tree_ended();
+  // At the end of a run: all have ended.
+  void check_all_ended();
+
+  // Those that the store is known to have, and that have not ended.
+  std::vector<MessageId> acknowledged() const;
+  std::string agent_of(MessageId id) const { return known_.at(id).agent; }
+  // Its agent was deleted with it, and the process ended before an event could say so.
+  void lost_with_agent(MessageId id) { known_.erase(id); }
+
+ private:
+  struct Known {
+    std::string agent;
+    bool watched = false;   // on_end is to be called
+    bool begun = false;     // in this run
+    std::size_t ends = 0;   // in this run
+    std::size_t calls = 0;  // of on_end
+    bool stored = false;    // MessagePersisted
+    bool end_stored = false;
+    bool dropping = false;     // by a verb
+    bool may_be_gone = false;  // it had ended; the store may have heard of that, or not
+  };
+  void end(MessageId id, const std::string& what);
+
+  Verdict& verdict_;
+  std::map<MessageId, Known> known_;
+};
+
+}  // namespace agentcore::sim

@@ -1,0 +1,131 @@
+// The simulator: scripts that once failed, a sample of fresh ones, and the simulator itself.
+#include "sim/generator.hpp"
+#include "sim/run.hpp"
+#include "support/amount.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace agentcore::sim;
+
+namespace {
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+TEST_CASE("no script that once failed fails", "[sim]") {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(AGENTCORE_SIM_CORPUS)) {
+    if (entry.path().extension() != ".sim") continue;
+    ++files;
+    CAPTURE(entry.path().filename().string());
+    const Script script = script_from(text_of(entry.path()));
+    CHECK(script.commands.size() > 1);
+    CHECK(run(script).problem == "");
+  }
+  CHECK(files >= 4);
+}
+
+TEST_CASE("nothing is wrong in the runs of some seeds", "[sim]") {
+  const int seeds = agentcore::test::amount(3000, 300);
+  for (int seed = 1; seed <= seeds; ++seed) {
+    const Outcome outcome = run(script_of_seed(static_cast<std::uint64_t>(seed)));
+    INFO("agentcore-sim --seed " << seed << " --runs 1");
+    REQUIRE(outcome.problem == "");
+  }
+}
+
+TEST_CASE("a seed gives the same run each time", "[sim]") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const Script script = script_of_seed(seed);
+    CHECK(script == script_of_seed(seed));
+    const Outcome first = run(script), second = run(script);
+    CHECK(first.hash == second.hash);
+    CHECK(first.counts.done == second.counts.done);
+  }
+}
+
+TEST_CASE("a script is the same after it was written and read", "[sim]") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Script script = script_of_seed(seed);
+    CHECK(script_from(to_string(script)) == script);
+  }
+  CHECK(script_from("# a comment\n\n  poll # another\n").commands == std::vector{Command{}});
+  CHECK_THROWS_WITH(script_from("poll\nfly 1 2"), "line 2 is no command of a simulation: \"fly 1 2\"");
+  CHECK_THROWS_AS(script_from("poll 1 2 3 4"), std::invalid_argument);
+  CHECK_THROWS_AS(script_from("in NoEvent: poll"), std::invalid_argument);
+  CHECK_THROWS_AS(script_from("set nothing 1"), std::invalid_argument);
+}
+
+// A generator whose verbs are all refused would find nothing.
+TEST_CASE("each command takes effect in some run, and each callback has a command", "[sim]") {
+  Counts all;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) all.add(run(script_of_seed(seed)).counts);
+  // Those that note no outcome, and an approval of a fork's grant.
+  const std::vector<Act> silent = {Act::poll,
+                                   Act::poll_until_quiet,
+                                   Act::poll_without_budget,
+                                   Act::time_passes,
+                                   Act::next_timer,
+                                   Act::model_text,
+                                   Act::model_reasoning,
+                                   Act::model_answers,
+                                   Act::model_calls,
+                                   Act::model_is_cut,
+                                   Act::model_fails,
+                                   Act::tool_done,
+                                   Act::tool_fails,
+                                   Act::tool_dropped,
+                                   Act::tool_progress,
+                                   Act::tool_asks,
+                                   Act::store_refuses,
+                                   Act::store_is_unknown,
+                                   Act::callback_throws,
+                                   Act::destroy_tree,
+                                   Act::restart,
+                                   Act::kill,
+                                   Act::run_job};
+  for (std::size_t i = 0; i < act_count; ++i) {
+    const Act act = Act(i);
+    if (std::ranges::find(silent, act) != silent.end()) continue;
+    CAPTURE(to_string(act));
+    CHECK(all.done[std::string(to_string(act)) + ": done"] != 0);
+  }
+  CHECK(all.done["run_job: ran"] != 0);
+  const std::vector<std::string_view> rare = {"WindowClosed", "Abandoned", "ContextTrimmed",
+                                              "CompactionChanged"};
+  for (std::size_t i = 1; i < place_count(); ++i) {
+    const Place place{static_cast<std::uint8_t>(i)};
+    CAPTURE(to_string(place));
+    if (is_event(place) && to_string(place) != "WindowClosed")  // no simulated tool has a window
+      CHECK(all.done["event " + std::string(to_string(place))] != 0);
+    if (std::ranges::find(rare, to_string(place)) == rare.end())
+      CHECK(all.done["in " + std::string(to_string(place))] != 0);
+  }
+}
+
+TEST_CASE("a script that fails is made as small as possible", "[sim]") {
+  // It "fails" if an agent is stopped after a message was sent.
+  const auto fails = [](const Script& script) {
+    const auto sent = std::ranges::find(script.commands, Act::send, &Command::act);
+    return std::ranges::find(sent, script.commands.end(), Act::stop, &Command::act) != script.commands.end();
+  };
+  Script script = script_of_seed(1);
+  for (std::uint64_t seed = 1; !fails(script); ++seed) script = script_of_seed(seed);
+  REQUIRE(script.commands.size() > 10);
+  const Script small = smallest(script, fails, 3000);
+  CHECK(fails(small));
+  CHECK(to_string(small) == "send\nstop\n");
+}

@@ -1,0 +1,44 @@
+// ToolRules: what is said of tool calls agrees with what the tools have noted themselves (G9, G10, G14).
+#pragma once
+
+#include "sim/verdict.hpp"
+
+#include <agentcore/event.hpp>
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace agentcore::sim {
+
+class ToolRules {
+ public:
+  explicit ToolRules(Verdict& verdict) : verdict_(verdict) {}
+
+  // What the tool notes. Each call of the simulated models has an id of its own.
+  void begun(const std::string& call_id, bool may_repeat);
+  void gave(const std::string& call_id);  // a result, or dropped its ToolDone
+  void see(const Event& event);
+  // A call that was asked for before is `interrupted` if the store cannot say that it had not begun.
+  // An end that the store has not heard of may come again.
+  void process_ended() {
+    for (auto& [id, note] : notes_) note.ended = false;
+    before_ = notes_;
+  }
+  void asked(const std::string& call_id) { notes_.try_emplace(call_id); }
+
+ private:
+  struct Note {
+    std::size_t begun = 0;
+    std::size_t gave = 0;
+    bool ended = false;  // ToolEnded
+  };
+
+  void check(const ToolCallRecord& record, const Agent& agent);
+
+  Verdict& verdict_;
+  std::map<std::string, Note> notes_;
+  std::map<std::string, Note> before_;  // of earlier processes
+};
+
+}  // namespace agentcore::sim

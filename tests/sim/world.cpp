@@ -1,0 +1,333 @@
+#include "sim/world.hpp"
+
+#include "sim/held_call.hpp"
+#include "sim/world_run.hpp"
+#include "support/observe/strict_history.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace agentcore::sim {
+
+// A word of the host that no agent may hear of (G11).
+constexpr std::string_view secret = "SECRET";
+
+bool SimExecutor::run_one() {
+  if (jobs_.empty()) return false;
+  const std::function<void()> job = std::move(jobs_.front());
+  jobs_.pop_front();
+  job();
+  return true;
+}
+
+Result<void> SimStore::commit(const StoreBatch& batch, StoreSync sync) {
+  const Error refusal{Errc::store_failed, "the simulated disk refuses"};
+  if (refused_ != 0) {
+    --refused_;
+    return refusal;
+  }
+  Result<void> done = records.commit(batch, sync);
+  if (!done || unknown_ == 0) return done;
+  --unknown_;
+  return refusal;
+}
+
+Result<void> SimStore::read(const RecordKey& first, const RecordKey& last, const Visit& visit) {
+  return records.read(first, last, visit);
+}
+
+World::World(const Setup& setup) : setup_(setup) {
+  add_tools();
+  begin_run();
+}
+
+World::~World() {
+  end_run(false);
+}
+
+void World::begin_run() {
+  run_ = std::make_unique<Run>(*this);
+  tree_is_destroyed_ = false;
+  woken_ = true;
+  if (setup_[Knob::store] == 0) return;
+  RestoreOptions options;
+  options.durability = Durability(setup_[Knob::durability] % 3);
+  options.sync = StoreSync::process;
+  options.turns = setup_[Knob::turns_go_on] != 0 ? InterruptedTurns::go_on : InterruptedTurns::end;
+  options.max_attempts =
+      setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
+  options.code.add_tools("tools", tools_);
+  options.code.add_llm("llm", &run_->llm);
+  options.code.add_handler("handler", handler());
+  options.code.add_tool_policy("policy", policy());
+  if (setup_[Knob::background_store] != 0) options.executor = &executor_;
+  store_.heal();
+  resumed_in_restore_ = false;
+  const auto report = run_->tree->restore(&store_, std::move(options));
+  if (!report) return verdict_.fail("G14", "the restore failed: " + report.error().message);
+  if (resumed_in_restore_) gates_.resumed_all();  // its second half is still to come
+  if (run_->tree && !killed_)
+    check_restored();
+  else
+    messages_.restore_was_cut();
+}
+
+void World::end_run(bool killed) {
+  if (!run_) return;
+  if (!killed && run_->tree) run_->audit.closed = true;
+  for (const auto& call : held_) call->on_stop.reset();
+  const std::vector<std::shared_ptr<HeldCall>> dropped = std::exchange(held_, {});
+  run_->llm.on_chat = nullptr;
+  run_.reset();
+  executor_.forget();
+}
+
+void World::restart(bool killed) {
+  say(killed ? "-- killed" : "-- restarted");
+  std::optional<MemoryStore> before = std::exchange(killed_, std::nullopt);
+  if (killed && !before) before = store_.records;
+  killed_ = before;  // nothing that follows is seen
+  if (!killed) killed_.reset();
+  end_run(killed);
+  if (killed) store_.records = *before;
+  killed_.reset();
+  if (setup_[Knob::store] == 0) store_.records = MemoryStore();
+  gates_.forget();
+  messages_.tree_ended();
+  tool_rules_.process_ended();
+  begin_run();
+}
+
+// What was acknowledged before the process ended is so again.
+void World::check_restored() {
+  for (const auto& [id, deleted] : stops_) {
+    const auto agent = run_->tree->find(id);
+    if (deleted) {
+      verdict_.require(!agent, "G14", "a deleted agent is back: " + id);
+    } else if (agent) {
+      const AgentState state = agent.value().state().value();
+      verdict_.require(!can_process(state), "G14",
+                       "an agent whose stop was stored is " + std::string(to_string(state)) + ": " + id);
+    }
+  }
+  for (const MessageId id : messages_.acknowledged()) {
+    const MessageInfo info = run_->tree->message(id);
+    const std::string agent = messages_.agent_of(id);
+    const auto found = run_->tree->find(agent);
+    if (!found) messages_.lost_with_agent(id);
+    if (!found || !can_process(found.value().state().value()))
+      continue;  // closed by a callback of the restore
+    verdict_.require(info.stage != MessageInfo::Stage::unknown, "G14",
+                     "a stored message is lost: " + to_string(id) + " of " + agent);
+  }
+}
+
+bool World::is_due() {
+  const auto deadline = run_->runtime.next_deadline();
+  return deadline && *deadline <= clock_.now();
+}
+
+void World::poll(std::optional<Duration> budget) {
+  const bool is_known = woken_ || run_->more || (run_->asked && *run_->asked <= clock_.now());
+  const bool said = is_due();
+  const std::uint64_t before = events_;
+  woken_ = false;
+  in_poll_ = true;
+  run_->more = budget ? run_->runtime.poll(*budget) : run_->runtime.poll();
+  in_poll_ = false;
+  ask_for_deadline();
+  if (events_ == before || killed_) return;
+  verdict_.require(said, "wake-up", "a poll did work that next_deadline() had not announced");
+  verdict_.require(is_known, "wake-up", "a poll did work for which on_wake() was not called");
+}
+
+void World::poll_until_quiet() {
+  for (int i = 0; i < 1000 && !tree_is_destroyed_ && !killed_; ++i) {
+    poll();
+    if (!run_->more && !is_due()) return;
+  }
+}
+
+void World::run(const Command& command) {
+  ++steps_;
+  if (command.place.is_callback()) {
+    pending_.push_back(command);
+    return;
+  }
+  act(command);
+  if (command.act == Act::restart || command.act == Act::kill) restart(command.act == Act::kill);
+  while (killed_ || tree_is_destroyed_) restart(killed_.has_value());  // by a callback, also of a restore
+  check();
+  forget_ended_calls();
+  ask_for_deadline();
+}
+
+// As a host does after each poll and each call.
+void World::ask_for_deadline() {
+  const auto deadline = run_->runtime.next_deadline();
+  if (deadline && *deadline > clock_.now()) run_->asked = deadline;
+}
+
+void World::check() {
+  gates_.catch_up();
+  if (!run_->audit.problem.empty()) verdict_.fail("events", run_->audit.problem);
+  if (run_->tree) gates_.check(*run_->tree);
+}
+
+void World::finish() {
+  pending_.clear();
+  store_.heal();
+  healed_ = true;
+  throws_ = false;
+  static_cast<void>(run_->tree->unpause_all());
+  gates_.paused_all(false);
+  run_->tree->walk([this](const Agent& agent) {
+    static_cast<void>(agent.unpause());
+    static_cast<void>(agent.release_queue());
+    gates_.paused(agent.id(), false);
+  });
+  bool rests = false;
+  for (int round = 0; round < 400 && !rests && problem().empty(); ++round) {
+    poll_until_quiet();
+    while (executor_.run_one()) {
+    }
+    for (test::FakeClient::Call* const call : run_->llm.open_calls()) test::FakeClient::complete(*call);
+    for (const auto& call : std::vector(held_)) end_tool(*call, ToolResult::done("at last"));
+    for (const OpenQuestion& question : run_->tree->questions())
+      static_cast<void>(run_->tree->decline(question.id));
+    clock_.advance(std::chrono::minutes(1));
+    poll_until_quiet();
+    check();
+    rests = !run_->more && run_->llm.open_calls().empty() && run_->tree->tasks().empty() &&
+            executor_.empty() && !run_->tree->busy();
+  }
+  verdict_.require(rests, "G5", "the tree does not come to rest");
+  if (rests) {
+    run_->tree->walk([this](const Agent& agent) {
+      const AgentState state = agent.state().value();
+      verdict_.require(state == AgentState::idle || state == AgentState::stopped, "G5",
+                       agent.id() + " is at rest and " + std::string(to_string(state)));
+      check_history(agent);
+    });
+    messages_.check_all_ended();
+  }
+  say("-- end");
+}
+
+void World::check_history(const Agent& agent) {
+  const auto history = agent.conversation();
+  if (!history) return;
+  const std::string why = test::refusal(history.value());
+  verdict_.require(why.empty(), "G8", why + " in the history of " + agent.id());
+  for (const ChatMessage& message : history.value())
+    verdict_.require(message.content().find(secret) == std::string::npos, "G11",
+                     "the history of " + agent.id() + " has a word of a stop");
+}
+
+void World::begin_model_call(test::FakeClient::Call& call) {
+  ++events_;
+  const std::string id = call.request.agent_id;
+  say("model " + id + ' ' + std::to_string(call.request.messages.size()));
+  if (!killed_) {
+    gates_.begins(id, "a model call");
+    const std::string why = test::refusal(call.request.messages);
+    verdict_.require(why.empty(), "G8", why + " in a request of " + id);
+    for (const ChatMessage& message : call.request.messages)
+      verdict_.require(message.content().find(secret) == std::string::npos, "G11",
+                       "a request of " + id + " has a word of a stop");
+  }
+  const std::uint32_t deaf = setup_[Knob::deaf_models];
+  call.on_stop = deaf == 2 || (deaf == 1 && models_ % 3 == 0) ? test::OnStop::deaf
+                 : setup_[Knob::eager_stops] != 0             ? test::OnStop::at_once
+                                                              : test::OnStop::post;
+  ++models_;
+  run_pending(place_of(Callback::model_call));
+}
+
+MessageHandler World::handler() {
+  return [this](const Agent& agent, const Message& message) {
+    ++events_;
+    say("handler " + agent.id() + ' ' + message.text);
+    if (!killed_) gates_.arrives(agent.id(), "a handled message");
+    run_pending(place_of(Callback::handler));
+    throw_if_due();
+  };
+}
+
+ToolPolicy World::policy() {
+  return [this](const ToolRequest& request) {
+    ++events_;
+    say("policy " + request.agent.id() + ' ' + request.tool.name);
+    run_pending(place_of(Callback::policy));
+    throw_if_due();
+    ToolDecision decision;
+    decision.permission = request.tool.name == "never" ? Permission::ask : Permission::allow;
+    return decision;
+  };
+}
+
+void World::throw_if_due() {
+  if (std::exchange(throws_, false)) throw std::runtime_error("a callback of the simulation throws");
+}
+
+void World::run_pending(Place place) {
+  if (depth_ == 3 || healed_ || killed_ || tree_is_destroyed_) return;
+  const auto found = std::ranges::find(pending_, place, &Command::place);
+  if (found == pending_.end()) return;
+  Command command = *found;
+  pending_.erase(found);
+  ++depth_;
+  counts_.add("in " + std::string(to_string(place)));
+  say("in " + std::string(to_string(place)));
+  act(command);
+  --depth_;
+}
+
+void World::on_event(const Event& event) {
+  ++events_;
+  if (killed_) return;
+  const Agent agent = event.agent();
+  const std::string id = agent.id();
+  const Place place = place_of_event(event.body.index());
+  std::string line = std::string(to_string(place)) + ' ' + id;
+  if (const auto* ended = event.get<TurnEnded>())
+    line += ' ' + std::string(to_string(ended->result->outcome)) + ' ' +
+            std::string(to_string(ended->result->error.code));
+  if (const auto* change = event.get<StateChanged>()) line += ' ' + std::string(to_string(change->to));
+  if (const auto* delta = event.get<DeltaReceived>()) line += ' ' + std::string(delta->text);
+  if (const auto* dropped = event.get<MessageDropped>())
+    line += ' ' + to_string(dropped->id) + ' ' + std::string(to_string(dropped->reason));
+  if (const auto* started = event.get<TurnStarted>()) line += ' ' + to_string(started->message);
+  if (const auto* started = event.get<ToolStarted>()) line += ' ' + started->call_id + ' ' + started->tool;
+  if (const auto* ended = event.get<ToolEnded>())
+    line += ' ' + ended->call_id + ' ' + std::string(to_string(ended->outcome));
+  if (const auto* stored = event.get<MessagePersisted>())
+    line += ' ' + to_string(stored->message) + (stored->ended ? " ended" : "");
+  say(std::move(line));
+  counts_.add("event " + std::string(to_string(place)));
+  gates_.see(event);
+  messages_.see(event);
+  tool_rules_.see(event);
+  if (event.get<AgentCreated>() != nullptr) {
+    stops_.erase(id);
+    handles_.push_back(agent);
+  }
+  if (event.get<AgentRestored>() != nullptr) handles_.push_back(agent);
+  if (const auto* stored = event.get<StopPersisted>(); stored != nullptr && !stored->agent_id.empty()) {
+    const auto named = run_->tree->find(stored->agent_id);  // perhaps a later agent
+    if (!named || (named.value() == stored->agent && !resumed_.contains(stored->agent_id)))
+      stops_[stored->agent_id] = stored->deleted;
+  }
+  run_pending(place);
+  throw_if_due();
+}
+
+void World::say(std::string line) {
+  if (killed_) return;
+  for (const char c : line) hash_ = mixed(hash_, static_cast<unsigned char>(c));
+  hash_ = mixed(hash_, '\n');
+  if (keeps_trace_) trace_.push_back(std::move(line));
+}
+
+}  // namespace agentcore::sim

@@ -1,0 +1,200 @@
+// World: the real library under scripted actors. Nothing in it runs by itself: models, tools, people, the
+// loop, time, the store and the end of the process are commands.
+#pragma once
+
+#include "sim/command.hpp"
+#include "sim/gate_rules.hpp"
+#include "sim/message_rules.hpp"
+#include "sim/random.hpp"
+#include "sim/tool_rules.hpp"
+#include "sim/verdict.hpp"
+#include "support/clients/fake_client.hpp"
+
+#include <agentcore/agentcore.hpp>
+#include <agentcore/memory_store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::sim {
+
+// Moved by commands. It goes on over restarts.
+class SimClock final : public Clock {
+ public:
+  TimePoint now() const noexcept override { return TimePoint(passed_); }
+  WallTime wall_time() const noexcept override {
+    return WallTime(std::chrono::hours(400'000) + std::chrono::duration_cast<WallTime::duration>(passed_));
+  }
+  bool runs_by_itself() const noexcept override { return false; }
+  void advance(Duration step) noexcept override { passed_ += step; }
+
+ private:
+  Duration passed_{std::chrono::hours(1)};
+};
+
+// Runs nothing until a command says so.
+class SimExecutor final : public Executor {
+ public:
+  void submit(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  bool run_one();
+  void forget() { jobs_.clear(); }
+  bool empty() const noexcept { return jobs_.empty(); }
+
+ private:
+  std::deque<std::function<void()>> jobs_;
+};
+
+// A MemoryStore that refuses commits, or takes them and says that it did not.
+class SimStore final : public Store {
+ public:
+  Result<void> commit(const StoreBatch& batch, StoreSync sync) override;
+  Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) override;
+
+  void refuse(std::uint32_t commits) { refused_ = commits; }
+  void answer_wrongly(std::uint32_t commits) { unknown_ = commits; }
+  void heal() { refused_ = unknown_ = 0; }
+  MemoryStore records;
+
+ private:
+  std::uint32_t refused_ = 0;
+  std::uint32_t unknown_ = 0;
+};
+
+// How often what was done, for the report of a run.
+struct Counts {
+  std::map<std::string, std::uint64_t> done;  // "stop of processing", "stop in ToolStarted", "accepted send"
+
+  void add(const std::string& what) { ++done[what]; }
+  void add(const Counts& other) {
+    for (const auto& [what, count] : other.done) done[what] += count;
+  }
+};
+
+class World {
+ public:
+  explicit World(const Setup& setup);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  void run(const Command& command);
+  // From now on no fault happens, and everybody answers: all must come to rest, and each message must end.
+  void finish();
+
+  const std::string& problem() const noexcept { return verdict_.problem(); }
+  std::uint64_t hash() const noexcept { return hash_; }
+  const std::vector<std::string>& trace() const noexcept { return trace_; }
+  const Counts& counts() const noexcept { return counts_; }
+  void keep_trace(bool keep) { keeps_trace_ = keep; }
+
+ private:
+  struct Run;
+  struct HeldCall;
+
+  // The time of the process.
+  void begin_run();
+  void end_run(bool killed);
+  void restart(bool killed);
+  void check_restored();
+  // Work that is due is announced: asks before each poll whether one is due, and fails if a poll did
+  // something that was not.
+  void poll(std::optional<Duration> budget = {});
+  void poll_until_quiet();
+  bool is_due();
+  void ask_for_deadline();
+  void check();
+
+  // Commands (world_acts.cpp). Each function returns false if the command is none of its kind.
+  void act(const Command& command);
+  bool act_on_loop(const Command& command);
+  bool act_on_agent(const Command& command);
+  bool act_by_stop(const Command& command);
+  bool act_on_mailbox(const Command& command);
+  bool act_on_conversation(const Command& command);
+  bool act_on_tree(const Command& command);
+  bool act_as_model(const Command& command);
+  bool act_as_tool(const Command& command);
+  bool act_as_fault(const Command& command);
+  void run_pending(Place place);
+  void throw_if_due();
+  void note(const Command& command, const std::string& outcome);
+  void note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched);
+
+  // What commands choose from. `n` is taken modulo the number of choices.
+  Agent agent(std::uint32_t n) const;  // one that exists, or sometimes one that did
+  HeldCall* held(std::uint32_t n) const;
+  test::FakeClient::Call* model_call(std::uint32_t n) const;
+  MessageId some_message(std::uint32_t n) const;
+  std::string some_call(const Agent& agent, TaskKind kind, std::uint32_t n) const;
+  std::string some_question(std::uint32_t n) const;
+  AgentSpec spec(std::uint32_t kind);
+  Message message(bool urgent = false);
+  SendOptions send_options(std::uint32_t n);
+  void note_resumed(const std::string& id);
+
+  // The actors.
+  void add_tools();
+  void begin_tool(const std::string& name, bool may_repeat, const ToolContext& context, ToolDone done);
+  void end_tool(HeldCall& call, std::optional<ToolResult> result);
+  void note_tool(const std::string& name, bool may_repeat, const ToolContext& context);
+  void tell_context(const Command& command, HeldCall& call);
+  void forget_ended_calls();
+  static std::string without_task_id(const std::string& call_id);
+  void begin_model_call(test::FakeClient::Call& call);
+  void end_model_call(test::FakeClient::Call& call, ChatOutcome outcome);
+  std::vector<ToolCall> tool_calls(std::uint32_t n);
+  MessageHandler handler();
+  ToolPolicy policy();
+
+  // What is seen.
+  void on_event(const Event& event);
+  void check_history(const Agent& agent);
+  void say(std::string line);
+
+  const Setup setup_;
+  Verdict verdict_;
+  GateRules gates_{verdict_};
+  MessageRules messages_{verdict_};
+  ToolRules tool_rules_{verdict_};
+
+  SimClock clock_;
+  SimExecutor executor_;
+  SimStore store_;
+  std::shared_ptr<ToolRegistry> tools_;
+  std::unique_ptr<Run> run_;
+  std::optional<MemoryStore> killed_;  // what the store had when the process was killed in a callback
+  bool tree_is_destroyed_ = false;
+  bool resumed_in_restore_ = false;
+  bool woken_ = false;
+  bool in_poll_ = false;
+  bool healed_ = false;  // finish() has begun
+  bool throws_ = false;  // the next callback throws
+  int depth_ = 0;        // of commands within callbacks
+
+  std::vector<Command> pending_;  // that wait for their callback
+  std::vector<std::shared_ptr<HeldCall>> held_;
+  std::vector<MessageId> sent_;
+  std::vector<Agent> handles_;               // all that ever were
+  std::map<std::string, bool> stops_;        // that the store has acknowledged; true: a delete
+  std::set<std::string> resumed_;            // since their last stop or delete
+  std::set<std::string> resumes_by_itself_;  // AgentSpec::auto_resume
+  std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0;
+  std::uint64_t steps_ = 0;
+  std::uint64_t events_ = 0;  // and other callbacks
+
+  std::uint64_t hash_ = 0xcbf2'9ce4'8422'2325U;
+  std::vector<std::string> trace_;
+  bool keeps_trace_ = false;
+  Counts counts_;
+};
+
+}  // namespace agentcore::sim

@@ -1,0 +1,648 @@
+// What each command of a World does.
+#include "sim/held_call.hpp"
+#include "sim/world.hpp"
+#include "sim/world_run.hpp"
+
+#include <agentcore/conversation.hpp>
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::sim {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr const char* reason_of_host = "SECRET reason of the host";
+
+template <typename T, std::size_t size>
+T one_of(const std::array<T, size>& choices, std::uint32_t n) {
+  return choices[n % size];
+}
+
+Duration duration(std::uint32_t n) {
+  return one_of(std::array<Duration, 7>{milliseconds(1), seconds(1), seconds(6), minutes(2), minutes(11),
+                                        hours(2), Duration(0)},
+                n);
+}
+
+StopOptions stop_options(const Command& command) {
+  StopOptions options;
+  options.cascade = command.n[1] % 4 != 3;
+  options.descendants_only = command.n[1] % 7 == 6;
+  options.reason = reason_of_host;
+  options.when = one_of(std::array{StopWhen::now, StopWhen::now, StopWhen::after_step, StopWhen::after_turn},
+                        command.n[2]);
+  if (command.n[2] % 5 == 4) options.escalate_after = duration(command.n[2] / 5);
+  if (command.n[1] % 3 == 2) options.grace = duration(command.n[1] / 3);
+  options.cut = one_of(std::array{StopCut::all, StopCut::few, StopCut::none}, command.n[2] / 4);
+  return options;
+}
+
+std::string text_of(const VerbResult& result) {
+  return std::string(to_string(result.status)) +
+         (result.reason == Errc::none ? "" : ' ' + std::string(to_string(result.reason)));
+}
+template <typename R>
+std::string text_of(const R& result) {
+  if constexpr (requires { result.reason; })
+    return result.accepted() ? "done" : "refused " + std::string(to_string(result.reason));
+  else
+    return result ? "done" : "refused " + std::string(to_string(result.error().code));
+}
+
+}  // namespace
+
+Agent World::agent(std::uint32_t n) const {
+  if (!handles_.empty() && n % 16 == 15) return handles_[n / 16 % handles_.size()];
+  std::vector<Agent> all;
+  if (run_->tree) run_->tree->walk([&](const Agent& one) { all.push_back(one); });
+  return all.empty() ? Agent() : all[n % all.size()];
+}
+
+World::HeldCall* World::held(std::uint32_t n) const {
+  return held_.empty() ? nullptr : held_[n % held_.size()].get();
+}
+
+test::FakeClient::Call* World::model_call(std::uint32_t n) const {
+  const auto open = run_->llm.open_calls();
+  return open.empty() ? nullptr : open[n % open.size()];
+}
+
+MessageId World::some_message(std::uint32_t n) const {
+  return sent_.empty() ? MessageId() : sent_[sent_.size() - 1 - n % sent_.size()];
+}
+
+std::string World::some_call(const Agent& agent, TaskKind kind, std::uint32_t n) const {
+  std::vector<std::string> ids;
+  if (run_->tree)
+    for (const RunningTask& task : run_->tree->tasks())
+      if (task.kind == kind && (kind == TaskKind::background || task.agent_id == agent.id()))
+        ids.push_back(task.id);
+  return ids.empty() ? "c" + std::to_string(calls_) : ids[n % ids.size()];
+}
+
+std::string World::some_question(std::uint32_t n) const {
+  const auto open = run_->tree->questions();
+  return open.empty() ? "q_0" : open[n % open.size()].id;
+}
+
+AgentSpec World::spec(std::uint32_t kind) {
+  AgentSpec spec;
+  spec.id = "a" + std::to_string(kind / 16 % 8);
+  spec.tools = tools_;
+  spec.code.tools = "tools";
+  spec.prices = {.prompt = 2, .completion = 8};
+  switch (kind % 16) {
+    case 1:
+      spec.auto_resume = true;
+      break;
+    case 2:
+      spec.role = AgentRole::user;
+      break;
+    case 3:
+      spec.role = AgentRole::system;
+      break;
+    case 4:
+      spec.handler = handler();
+      spec.code.handler = "handler";
+      break;
+    case 5:
+      spec.budget = {.turns = 3};
+      break;
+    case 6:
+      spec.lease = minutes(10);
+      break;
+    case 7:
+      spec.parallel_tools = 3;
+      spec.background_tasks = 2;
+      spec.partial_answers = PartialAnswers::keep;
+      break;
+    case 8:
+      spec.context = {.max_tokens = 1'500, .target_tokens = 300, .min_conversation_tokens = 1};
+      spec.context.compact = Compaction{.prompt = "Summarize.", .max_tokens = 500};
+      break;
+    case 9:
+      spec.mailbox_limit = std::uint16_t{2};
+      break;
+    case 10:
+      spec.tool_protocol = ToolProtocol::text;
+      break;
+    case 11:
+      spec.tool_policy = policy();
+      spec.code.tool_policy = "policy";
+      break;
+    case 12:
+      spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+      break;
+    case 13:
+      spec.turn_timeout = minutes(5);
+      spec.budget.wall_clock = hours(1);
+      break;
+    case 14:
+      spec.subtree_budget = {.turns = 8, .tokens = 2'000};
+      spec.partial_answers = PartialAnswers::keep_acknowledged;
+      break;
+    default:
+      break;
+  }
+  return spec;
+}
+
+Message World::message(bool urgent) {
+  Message message;
+  message.text = "m" + std::to_string(++texts_);
+  if (texts_ % 3 == 0) message.text += ' ' + std::string(2'000, 'x');  // so that contexts are trimmed
+  message.priority = urgent ? MessagePriority::urgent : MessagePriority::normal;
+  return message;
+}
+
+SendOptions World::send_options(std::uint32_t n) {
+  SendOptions options;
+  if (n % 2 == 0) return options;
+  options.on_end = [this](const MessageEnd& end) {
+    ++events_;
+    say("on_end " + to_string(end.message));
+    if (!killed_) messages_.called_back(end);
+    run_pending(place_of(Callback::message_end));
+    throw_if_due();
+  };
+  return options;
+}
+
+void World::note(const Command& command, const std::string& outcome) {
+  counts_.add(std::string(to_string(command.act)) + ": " + outcome);
+  say("= " + outcome);
+}
+
+void World::note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched) {
+  note(command, text_of(sent));
+  if (!sent || killed_) return;
+  sent_.push_back(sent.id);
+  const std::string id = agent.id();
+  messages_.accepted(sent.id, id, watched);
+  if (resumes_by_itself_.contains(id)) note_resumed(id);
+}
+
+void World::note_resumed(const std::string& id) {
+  resumed_in_restore_ = true;
+  gates_.resumed(id);
+  for (const std::string& below : gates_.subtree(id)) {
+    stops_.erase(below);
+    resumed_.insert(below);
+  }
+}
+
+void World::act(const Command& command) {
+  say("> " + to_string(command));
+  if (!run_->tree) return;
+  if (act_on_loop(command) || act_on_agent(command) || act_by_stop(command) || act_on_mailbox(command) ||
+      act_on_conversation(command) || act_on_tree(command) || act_as_model(command) || act_as_tool(command))
+    return;
+  act_as_fault(command);
+}
+
+bool World::act_on_loop(const Command& command) {
+  switch (command.act) {
+    case Act::poll:
+      if (!in_poll_) poll();
+      return true;
+    case Act::poll_until_quiet:
+      if (!in_poll_) poll_until_quiet();
+      return true;
+    case Act::poll_without_budget:
+      if (!in_poll_) poll(Duration(0));
+      return true;
+    case Act::time_passes:
+      clock_.advance(duration(command.n[0]));
+      woken_ = woken_ || depth_ != 0;  // a slow callback: its caller asks for the deadline afterwards
+      return true;
+    case Act::next_timer:
+      if (const auto next = run_->runtime.next_deadline(); next && *next > clock_.now())
+        clock_.advance(*next - clock_.now());
+      return true;
+    case Act::run_job:
+      note(command, executor_.run_one() ? "ran" : "none");
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool World::act_on_agent(const Command& command) {
+  const Agent who = agent(command.n[0]);
+  switch (command.act) {
+    case Act::create_root:
+    case Act::create_child: {
+      AgentSpec wanted = spec(command.n[1]);
+      const bool resumes = wanted.auto_resume;
+      const std::string id = wanted.id;
+      const bool root = command.act == Act::create_root;
+      const auto made = root ? run_->tree->create(std::move(wanted)) : who.create_child(std::move(wanted));
+      note(command, text_of(made));
+      if (made && resumes)
+        resumes_by_itself_.insert(id);
+      else if (made)
+        resumes_by_itself_.erase(id);
+      return true;
+    }
+    case Act::grant:
+      note(command, text_of(who.grant({.turns = command.n[1] % 5 + 1})));
+      return true;
+    case Act::grant_subtree:
+      note(command, text_of(who.grant_subtree({.tokens = command.n[1] % 5 * 1'000})));
+      return true;
+    case Act::set_model:
+      note(command, text_of(who.set_model("model" + std::to_string(command.n[1] % 3))));
+      return true;
+    case Act::set_llm:
+      note(command, text_of(who.set_llm(&run_->llm, "llm")));
+      return true;
+    case Act::set_system_prompt:
+      note(command, text_of(who.set_system_prompt("prompt " + std::to_string(command.n[1] % 3))));
+      return true;
+    case Act::set_tools:
+      note(command, text_of(who.set_tools(tools_, "tools")));
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool World::act_by_stop(const Command& command) {
+  const Agent who = agent(command.n[0]);
+  const std::string id = who.id();
+  const bool drops = command.act == Act::abort || command.act == Act::interrupt || command.act == Act::stop ||
+                     command.act == Act::terminate;
+  if (command.act == Act::stop || command.act == Act::terminate) resumed_.erase(id);
+  if (drops)
+    for (const std::string& below : gates_.subtree(id)) messages_.may_drop(below);
+  switch (command.act) {
+    case Act::abort: {
+      const VerbResult result = who.abort({.clear_queue = command.n[1] % 2 == 1, .reason = reason_of_host});
+      note(command, text_of(result));
+      if (result.took_effect()) gates_.turn_cut(id);
+      return true;
+    }
+    case Act::interrupt: {
+      InterruptOptions options;
+      options.scope = command.n[1] % 3 == 2 ? InterruptScope::subtree : InterruptScope::turn;
+      options.queue =
+          one_of(std::array{QueueAction::deliver, QueueAction::hold, QueueAction::drop}, command.n[2]);
+      if (command.n[1] % 5 == 4) options.message = some_message(command.n[2]);
+      options.reason = reason_of_host;
+      const bool of_message = bool(options.message), below = options.scope == InterruptScope::subtree;
+      const VerbResult result = who.interrupt(std::move(options));
+      note(command, text_of(result));
+      if (!result.took_effect() || of_message) return true;
+      if (below)
+        gates_.turns_cut_below(id);
+      else
+        gates_.turn_cut(id);
+      return true;
+    }
+    case Act::pause: {
+      const VerbResult result = who.pause({.reason = reason_of_host});
+      note(command, text_of(result));
+      if (result.took_effect()) gates_.paused(id, true);
+      return true;
+    }
+    case Act::unpause: {
+      const VerbResult result = who.unpause();
+      note(command, text_of(result));
+      if (result.took_effect()) gates_.paused(id, false);
+      return true;
+    }
+    case Act::renew:
+      note(command, text_of(who.renew()));
+      return true;
+    case Act::stop: {
+      StopOptions options = stop_options(command);
+      options.on_settled = [this](const StopReport&) {
+        ++events_;
+        say("settled");
+        run_pending(place_of(Callback::settled));
+        throw_if_due();
+      };
+      const bool now = options.when == StopWhen::now, cascade = options.cascade;
+      const bool below = options.descendants_only;
+      const VerbResult result = who.stop(std::move(options));
+      note(command, text_of(result));
+      if (!result.took_effect() || !now) return true;
+      if (below)
+        gates_.stopped_below(id);
+      else
+        gates_.stopped(id, cascade);
+      if (run_->tree) gates_.check(*run_->tree);
+      return true;
+    }
+    case Act::resume: {
+      const VerbResult result = who.resume({.cascade = command.n[1] % 4 != 3});
+      note(command, text_of(result));
+      if (result.took_effect()) note_resumed(id);
+      return true;
+    }
+    case Act::terminate: {
+      TerminateOptions options;
+      options.reason = reason_of_host;
+      options.when = stop_options(command).when;
+      options.escalate_after = stop_options(command).escalate_after;
+      options.forks = command.n[1] % 5 == 4 ? Forks::terminate : Forks::keep;
+      const bool now = options.when == StopWhen::now;
+      const VerbResult result = who.terminate(std::move(options));
+      note(command, text_of(result));
+      if (result.took_effect() && now) gates_.stopped(id, true);
+      if (run_->tree) gates_.check(*run_->tree);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool World::act_on_mailbox(const Command& command) {
+  const Agent who = agent(command.n[0]);
+  if (command.act == Act::clear_queue || command.act == Act::remove_queued) messages_.may_drop(who.id());
+  switch (command.act) {
+    case Act::send:
+    case Act::send_urgent: {
+      SendOptions options = send_options(command.n[1]);
+      const bool watched = bool(options.on_end);
+      note_send(command, who, who.send(message(command.act == Act::send_urgent), std::move(options)),
+                watched);
+      return true;
+    }
+    case Act::send_with_deadline: {
+      SendOptions options = send_options(command.n[1]);
+      const bool watched = bool(options.on_end);
+      options.deadline = clock_.now() + duration(command.n[2]);
+      note_send(command, who, who.send(message(), std::move(options)), watched);
+      return true;
+    }
+    case Act::simulate:
+      note_send(command, who, who.simulate("simulated " + std::to_string(++texts_)), false);
+      return true;
+    case Act::steer: {
+      SteerOptions options;
+      options.when = command.n[1] % 2 == 1 ? SteerWhen::now : SteerWhen::next_step;
+      options.fallback = command.n[2] % 3 == 2 ? SteerFallback::give_back : SteerFallback::queue;
+      const SteerResult steered = who.steer(message(), options);
+      note_send(command, who, {steered.reason, steered.id}, false);
+      return true;
+    }
+    case Act::release_queue:
+      note(command, text_of(who.release_queue()));
+      return true;
+    case Act::clear_queue:
+      note(command, text_of(who.clear_queue()));
+      return true;
+    case Act::edit_queued:
+    case Act::remove_queued: {
+      const auto queued = who.queued();
+      const MessageId id = queued && !queued.value().empty()
+                               ? queued.value()[command.n[1] % queued.value().size()].id
+                               : some_message(command.n[1]);
+      note(command, command.act == Act::edit_queued ? text_of(who.edit_queued(id, message()))
+                                                    : text_of(who.remove_queued(id)));
+      return true;
+    }
+    case Act::cancel_call:
+      note(command, text_of(who.cancel_call(some_call(who, TaskKind::tool_call, command.n[1]), {})));
+      return true;
+    case Act::complete_call:
+      note(command, text_of(who.complete_call(some_call(who, TaskKind::tool_call, command.n[1]),
+                                              ToolResult::done("by the host"))));
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool World::act_on_conversation(const Command& command) {
+  const Agent who = agent(command.n[0]);
+  const auto turn = [&] {
+    const auto turns = turns_of(who);
+    return turns && !turns.value().empty() ? turns.value()[command.n[1] % turns.value().size()].turn
+                                           : std::uint64_t{1};
+  };
+  switch (command.act) {
+    case Act::acknowledge:
+      note(command, text_of(acknowledge(who, {some_message(command.n[1]), 1, command.n[2] % 8})));
+      return true;
+    case Act::truncate_answer:
+      note(command, text_of(truncate_answer(who, some_message(command.n[1]), command.n[2] % 8)));
+      return true;
+    case Act::rewind:
+      note(command, text_of(rewind(who, turn())));
+      return true;
+    case Act::regenerate: {
+      SendOptions options = send_options(command.n[1]);
+      const bool watched = bool(options.on_end);
+      note_send(command, who, regenerate(who, std::move(options)), watched);
+      return true;
+    }
+    case Act::fork: {
+      ForkOptions options{.id = "f" + std::to_string(command.n[2] % 4)};
+      if (command.n[2] % 2 == 1) options.at = turn();
+      const std::string id = options.id;
+      const auto made = fork(who, std::move(options));
+      note(command, text_of(made));
+      if (made && resumes_by_itself_.contains(who.id()))
+        resumes_by_itself_.insert(id);
+      else if (made)
+        resumes_by_itself_.erase(id);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool World::act_on_tree(const Command& command) {
+  AgentTree& tree = *run_->tree;
+  switch (command.act) {
+    case Act::stop_all: {
+      StopOptions options = stop_options(command);
+      options.cascade = true;
+      options.descendants_only = false;
+      const bool now = options.when == StopWhen::now;
+      tree.walk([this](const Agent& one) { messages_.may_drop(one.id()); });
+      const VerbResult result = tree.stop_all(std::move(options));
+      note(command, text_of(result));
+      if (result.took_effect() && now) gates_.stopped_all();
+      return true;
+    }
+    case Act::resume_all: {
+      const VerbResult result = tree.resume_all();
+      note(command, text_of(result));
+      if (!result.took_effect()) return true;
+      gates_.resumed_all();
+      resumed_in_restore_ = true;
+      tree.walk([this](const Agent& one) { note_resumed(one.id()); });
+      return true;
+    }
+    case Act::pause_all: {
+      const VerbResult result = tree.pause_all({.reason = reason_of_host});
+      note(command, text_of(result));
+      if (result.took_effect()) gates_.paused_all(true);
+      return true;
+    }
+    case Act::unpause_all: {
+      const VerbResult result = tree.unpause_all();
+      note(command, text_of(result));
+      if (result.took_effect()) gates_.paused_all(false);
+      return true;
+    }
+    case Act::answer:
+      note(command, text_of(tree.answer(some_question(command.n[0]), "an answer")));
+      return true;
+    case Act::approve:
+      note(command,
+           text_of(tree.approve(
+               some_question(command.n[0]),
+               one_of(std::array{GrantScope::once, GrantScope::agent, GrantScope::subtree}, command.n[1]))));
+      return true;
+    case Act::decline:
+      note(command, text_of(tree.decline(some_question(command.n[0]), "no")));
+      return true;
+    case Act::revoke: {
+      const auto grants = tree.grants();
+      note(command, text_of(tree.revoke(grants.empty() ? 1 : grants[command.n[0] % grants.size()].id)));
+      return true;
+    }
+    case Act::cancel_task:
+      note(command, text_of(tree.cancel_task(some_call({}, TaskKind::background, command.n[0]))));
+      return true;
+    case Act::flush:
+      note(command, text_of(tree.flush()));
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<ToolCall> World::tool_calls(std::uint32_t n) {
+  static constexpr std::array<const char*, 10> names = {
+      "safe", "never", "careful", "task", "blocking", "finish", "ask_human", "delegate", "unknown", "safe"};
+  std::vector<ToolCall> calls;
+  for (std::uint32_t i = 0; i <= n % 3; ++i) {
+    ToolCall call;
+    call.id = "c" + std::to_string(++calls_);
+    tool_rules_.asked(call.id);
+    call.name = names[(n / 3 + i * (n / 30)) % names.size()];
+    call.arguments = call.name == "ask_human"  ? R"({"question":"Which?"})"
+                     : call.name == "delegate" ? R"({"message":"work )" + std::to_string(++texts_) + "\"}"
+                     : n % 17 == 16            ? "no object"
+                                               : "{}";
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+void World::end_model_call(test::FakeClient::Call& call, ChatOutcome outcome) {
+  outcome.usage = {.prompt_tokens = 20, .completion_tokens = 10, .total_tokens = 30};
+  test::FakeClient::finish(call, std::move(outcome));
+}
+
+bool World::act_as_model(const Command& command) {
+  test::FakeClient::Call* const call = model_call(command.n[0]);
+  switch (command.act) {
+    case Act::model_text:
+      if (call) call->sink.delta("t" + std::to_string(++texts_) + ' ');
+      return true;
+    case Act::model_reasoning:
+      if (call) call->sink.reasoning("r" + std::to_string(++texts_));
+      return true;
+    case Act::model_answers:
+      if (!call) return true;
+      if (command.n[1] % 8 != 7) call->sink.delta(command.n[1] % 3 == 2 ? R"({"a":1})" : "an answer");
+      if (call->open())
+        end_model_call(
+            *call, ChatOutcome::completed(one_of(std::array{FinishReason::complete, FinishReason::complete,
+                                                            FinishReason::unknown, FinishReason::refusal},
+                                                 command.n[2])));
+      return true;
+    case Act::model_calls: {
+      if (!call) return true;
+      ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
+      outcome.tool_calls = tool_calls(command.n[1]);
+      end_model_call(*call, std::move(outcome));
+      return true;
+    }
+    case Act::model_is_cut: {
+      if (!call) return true;
+      ChatOutcome outcome = ChatOutcome::completed(one_of(
+          std::array{FinishReason::length, FinishReason::content_filter, FinishReason::other}, command.n[2]));
+      if (command.n[1] % 2 == 1) outcome.tool_calls = tool_calls(command.n[1]);
+      end_model_call(*call, std::move(outcome));
+      return true;
+    }
+    case Act::model_fails: {
+      if (!call) return true;
+      ChatError error{Errc::network_error, "the simulated network fails"};
+      error.retryable = command.n[1] % 2 == 0;
+      end_model_call(*call, ChatOutcome::failed(std::move(error)));
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool World::act_as_tool(const Command& command) {
+  HeldCall* const call = held(command.n[0]);
+  if (command.act < Act::tool_done || command.act > Act::tool_creates) return false;
+  if (!call) return true;
+  switch (command.act) {
+    case Act::tool_done: {
+      ToolResult result = ToolResult::done("a result");
+      result.end_turn = command.n[1] % 5 == 4;
+      end_tool(*call, std::move(result));
+      return true;
+    }
+    case Act::tool_fails:
+      end_tool(*call, ToolResult::failed("a failure"));
+      return true;
+    case Act::tool_dropped:
+      end_tool(*call, std::nullopt);
+      return true;
+    default:
+      tell_context(command, *call);
+      return true;
+  }
+}
+
+bool World::act_as_fault(const Command& command) {
+  switch (command.act) {
+    case Act::store_refuses:
+      if (!healed_) store_.refuse(1 + command.n[0] % 3);
+      return true;
+    case Act::store_is_unknown:
+      if (!healed_) store_.answer_wrongly(1 + command.n[0] % 2);
+      return true;
+    case Act::callback_throws:
+      throws_ = true;
+      return true;
+    case Act::destroy_tree:
+      run_->audit.closed = true;
+      tree_is_destroyed_ = true;
+      run_->tree.reset();
+      return true;
+    case Act::kill:
+      if (in_poll_ && setup_[Knob::store] != 0) {
+        say("-- the process is killed here");
+        killed_ = store_.records;
+      }
+      return true;
+    default:  // restart: run() does it, between two polls
+      return true;
+  }
+}
+
+}  // namespace agentcore::sim

@@ -1,0 +1,50 @@
+// World::Run: what of a World ends with its process.
+#pragma once
+
+#include "sim/world.hpp"
+#include "support/observe/event_audit.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace agentcore::sim {
+
+struct World::Run {
+  explicit Run(World& world)
+      : runtime({.clock = &world.clock_, .seed = 1 + world.steps_}),
+        llm(runtime),
+        tree(std::make_unique<AgentTree>(runtime, options(world, llm))),
+        audit(*tree, world.setup_[Knob::store] != 0) {
+    wake = runtime.on_wake([&world] { world.woken_ = true; });
+    llm.on_chat = [&world](test::FakeClient&, test::FakeClient::Call& call) { world.begin_model_call(call); };
+    events = tree->on_event([&world](const Event& event) { world.on_event(event); });
+  }
+  ~Run() {
+    events.reset();
+    tree.reset();
+  }
+  static TreeOptions options(const World& world, LlmClient& llm) {
+    TreeOptions options{.llm = &llm};
+    if (world.setup_[Knob::mailbox_limit] != 0)
+      options.mailbox_limit = static_cast<std::uint16_t>(world.setup_[Knob::mailbox_limit]);
+    if (world.setup_[Knob::no_grace] != 0) options.stop_grace = Duration(0);
+    if (world.setup_[Knob::small_limits] != 0) {
+      options.max_depth = 3;
+      options.max_agents = 8;
+      options.kept_results = 1;
+      options.max_reasks = 1;
+      options.max_lingering_calls = 1;
+    }
+    return options;
+  }
+
+  Runtime runtime;
+  test::FakeClient llm;
+  std::unique_ptr<AgentTree> tree;
+  test::Audit audit;
+  Subscription wake, events;
+  std::optional<TimePoint> asked;  // the last answer of next_deadline() that was in the future
+  bool more = true;                // the last poll said that work is left
+};
+
+}  // namespace agentcore::sim

@@ -1,0 +1,118 @@
+// The tools of a World.
+#include "sim/held_call.hpp"
+#include "sim/world.hpp"
+#include "sim/world_run.hpp"
+
+#include <agentcore/agent_tool.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace agentcore::sim {
+
+void World::add_tools() {
+  tools_ = std::make_shared<ToolRegistry>();
+  const auto add = [this](ToolSpec spec) {
+    const std::string name = spec.name;
+    const bool may_repeat = spec.replay == ToolReplay::safe;
+    tools_->add(
+        {.spec = std::move(spec),
+         .start = [this, name, may_repeat](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+           begin_tool(name, may_repeat, context, std::move(done));
+         }});
+  };
+  add({.name = "never"});
+  add({.name = "safe", .replay = ToolReplay::safe});
+  add({.name = "careful", .needs_approval = true});
+  add({.name = "task", .mode = ToolMode::async});
+  add({.name = "finish"});
+  tools_->add(make_ask_human_tool());
+  AgentToolOptions delegate;
+  delegate.tool = {.name = "delegate"};
+  delegate.agent.tools = tools_;
+  delegate.agent.code.tools = "tools";
+  tools_->add(make_agent_tool(std::move(delegate)));
+  tools_->add(make_blocking_tool({.name = "blocking"}, &executor_,
+                                 [this](const nlohmann::json&, const ToolContext& context) {
+                                   note_tool("blocking", false, context);
+                                   return ToolResult::done("a blocking result");
+                                 }));
+}
+
+void World::note_tool(const std::string& name, bool may_repeat, const ToolContext& context) {
+  ++events_;
+  say("begun " + name + ' ' + context.agent().id() + ' ' + without_task_id(context.call_id()));
+  if (killed_) return;
+  tool_rules_.begun(context.call_id(), may_repeat);
+  gates_.arrives(context.agent().id(), "a tool");
+}
+
+void World::begin_tool(const std::string& name, bool may_repeat, const ToolContext& context, ToolDone done) {
+  note_tool(name, may_repeat, context);
+  const auto call = std::make_shared<HeldCall>(name, context, std::move(done));
+  const auto number = static_cast<std::uint32_t>(++tool_starts_);
+  held_.push_back(call);
+  run_pending(place_of(Callback::tool_call));
+  throw_if_due();
+  const std::uint32_t instant = setup_[Knob::instant_tools], deaf = setup_[Knob::deaf_tools];
+  if (name == "finish") return end_tool(*call, ToolResult{.message = "the turn is over", .end_turn = true});
+  if (instant == 2 || (instant == 1 && number % 2 == 0)) return end_tool(*call, ToolResult::done("at once"));
+  if (deaf == 2 || (deaf == 1 && number % 3 == 0)) return;
+  const bool eager = setup_[Knob::eager_stops] != 0;
+  call->on_stop.emplace(context.stop(), [this, eager, weak = std::weak_ptr(call)] {
+    const auto stopped = weak.lock();
+    if (!stopped || !run_) return;
+    if (eager) return end_tool(*stopped, ToolResult::failed("it was stopped"));
+    run_->runtime.post([this, weak] {
+      if (const auto late = weak.lock()) end_tool(*late, ToolResult::failed("it was stopped"));
+    });
+  });
+}
+
+void World::end_tool(HeldCall& call, std::optional<ToolResult> result) {
+  if (!call.done) return;
+  ToolDone done = std::move(*call.done);
+  call.done.reset();
+  if (!killed_) tool_rules_.gave(call.context.call_id());
+  if (result) done(std::move(*result));
+}
+
+// A tool uses its ToolContext, also after the end of its call.
+void World::tell_context(const Command& command, HeldCall& call) {
+  const ToolContext context = call.context;
+  switch (command.act) {
+    case Act::tool_progress:
+      context.progress("p" + std::to_string(++texts_));
+      return;
+    case Act::tool_asks:
+      context.ask({.text = "May I?"}, [this](const Answer& answer) {
+        ++events_;
+        say("asked " + std::string(to_string(answer.outcome)));
+      });
+      return;
+    case Act::tool_sends: {
+      const Agent to = agent(command.n[1]);
+      note_send(command, to, context.send(to, message()), false);
+      return;
+    }
+    default: {
+      AgentSpec wanted = spec(command.n[1]);
+      wanted.auto_resume = false;
+      const auto made = context.create_child(agent(command.n[2]), std::move(wanted));
+      note(command, made ? "done" : "refused " + std::string(to_string(made.error().code)));
+    }
+  }
+}
+
+void World::forget_ended_calls() {
+  std::erase_if(held_, [](const auto& call) { return !call->done; });
+}
+
+// The ids of background tasks are random numbers of the process.
+std::string World::without_task_id(const std::string& call_id) {
+  return call_id.starts_with("task_") ? "task" : call_id;
+}
+
+}  // namespace agentcore::sim
