@@ -20,7 +20,6 @@ void ActivityListener::on_waiting(Node& node) noexcept {
 }
 
 void ActivityListener::on_turn_over(Node& node) noexcept {
-  rest_.check(node);  // a parked turn has no operation whose end would be reported
   scheduler_.end_message(node);
 }
 

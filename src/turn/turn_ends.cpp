@@ -319,6 +319,7 @@ std::unique_ptr<ActiveTurn> TurnEnds::take_out(Turn turn) noexcept {
 
 void TurnEnds::emit_end(Turn turn, const ActiveTurn& ended) noexcept {
   turn.data().is_ending = false;
+  environment_.listener.on_waiting(turn.node());
   const std::uint64_t number = turn.number();
   const std::optional<LateAnswer> late = ended.late;
   environment_.emit_turn_ended(turn.node(), number, ended.message, ended.result);

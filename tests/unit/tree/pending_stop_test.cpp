@@ -2,8 +2,10 @@
 #include "support/drive/tool_turn.hpp"
 
 #include <agentcore/conversation.hpp>
+#include <agentcore/executor.hpp>
 #include <agentcore/testing/references.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +22,11 @@ constexpr StopWhen after_turn = StopWhen::after_turn;
 std::optional<StopWhen> pending(const Agent& agent) {
   return agent.status().value().stop_pending;
 }
+
+// Begins nothing.
+struct SilentExecutor final : Executor {
+  void submit(std::function<void()>) override {}
+};
 
 }  // namespace
 
@@ -309,6 +316,24 @@ TEST_CASE("a stop for later hears of a turn that ends while it waits for its nex
   t.settle();
   CHECK(agent.state().value() == AgentState::stopped);
   CHECK(other.state().value() == AgentState::stopped);  // by stop_all()
+}
+
+TEST_CASE("a stop for later hears of a turn whose call is closed before it begins",
+          "[tree][stop][later][C9][G5]") {
+  ToolTurn t;
+  SilentExecutor executor;
+  t.tools->add(make_blocking_tool({.name = "waits"}, &executor,
+                                  [](const nlohmann::json&, const ToolContext&) { return ToolResult(); }));
+  const Agent other = t.root("other");
+  const Agent agent = t.agent();
+  t.ask(agent);
+  t.call({{.name = "waits"}});
+  CHECK(t.tree->stop_all({.when = after_turn}).took_effect());
+  t.settle();
+  CHECK(other.state().value() == AgentState::idle);
+  CHECK(agent.stop({.cascade = false}).took_effect());
+  t.settle();
+  CHECK(other.state().value() == AgentState::stopped);
 }
 
 TEST_CASE("a delete for later deletes after the turn", "[tree][delete][later][G13]") {
