@@ -186,8 +186,9 @@ struct ChatRequest {
   std::optional<double> temperature = {};
   /// 0 to 1; HttpLlmClient fails the call with Errc::invalid_config for any other value. Empty: not sent.
   std::optional<double> top_p = {};
-  /// Limit of the answer, >= 1; HttpLlmClient fails the call with Errc::invalid_config for 0. Empty: the
-  /// default of the client.
+  /// Limit of the answer, >= 1; HttpLlmClient fails the call with Errc::invalid_config for 0. In
+  /// Dialect::openai_responses at least 16 are sent, because the API refuses less. Empty: the default of the
+  /// client.
   std::optional<std::uint32_t> max_tokens = {};
   std::vector<std::string> stop_sequences = {};  ///< Not sent in Dialect::openai_responses, which has none.
   /// "low", "medium", "high", or another value that the model supports. Empty: not sent.

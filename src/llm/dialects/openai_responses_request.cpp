@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -188,8 +189,9 @@ void set_text_format(RequestBody& body, const ResponseFormat& format) {
 void set_limits(RequestBody& body, const ChatRequest& request, const BodyDefaults& defaults) {
   if (request.temperature) body.set("temperature", nlohmann::json(*request.temperature));
   if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
+  constexpr std::uint32_t least = 16;  // the API refuses a smaller one
   if (const auto limit = request.max_tokens ? request.max_tokens : defaults.max_tokens)
-    body.set("max_output_tokens", std::to_string(*limit));
+    body.set("max_output_tokens", std::to_string(std::max(*limit, least)));
   if (!request.reasoning_effort.empty())
     body.set("reasoning", R"({"effort":)" + json_quoted(request.reasoning_effort) + "}");
 }

@@ -5,6 +5,8 @@
 #include "support/wire/golden.hpp"
 #include "unit/llm/dialects/messages.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -118,11 +120,21 @@ TEST_CASE("every dialect sends the requested schema unchanged", "[llm]") {
 TEST_CASE("limits come from the request and else from the options", "[llm][responses]") {
   ChatRequest request;
   CHECK_FALSE(body_of(request).contains("max_output_tokens"));
-  const detail::llm::BodyDefaults defaults{.model = "m", .max_tokens = 9, .max_tokens_field = "max_tokens"};
-  CHECK(body_of(request, defaults).at("max_output_tokens") == 9);
+  const detail::llm::BodyDefaults defaults{.model = "m", .max_tokens = 90, .max_tokens_field = "max_tokens"};
+  CHECK(body_of(request, defaults).at("max_output_tokens") == 90);
   CHECK_FALSE(body_of(request, defaults).contains("max_tokens"));
-  request.max_tokens = 3;
-  CHECK(body_of(request, defaults).at("max_output_tokens") == 3);
+  request.max_tokens = 30;
+  CHECK(body_of(request, defaults).at("max_output_tokens") == 30);
+}
+
+TEST_CASE("a limit is as large as the Responses API wants it", "[llm][responses]") {
+  ChatRequest request;
+  for (const std::uint32_t limit : {1U, 15U, 16U, 17U}) {
+    request.max_tokens = limit;
+    CHECK(body_of(request).at("max_output_tokens") == std::max(limit, 16U));
+  }
+  request.max_tokens.reset();
+  CHECK(body_of(request, {.model = "m", .max_tokens = 9}).at("max_output_tokens") == 16);
 }
 
 TEST_CASE("extra members are added or replace existing ones", "[llm][responses]") {
