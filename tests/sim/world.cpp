@@ -319,7 +319,9 @@ void World::on_event(const Event& event) {
     if (!named || (named.value() == stored->agent && !resumed_.contains(stored->agent_id)))
       stops_[stored->agent_id] = stored->deleted;
   }
+  if (event.get<AgentRestored>() != nullptr) restored_ = agent;
   run_pending(place);
+  restored_.reset();
   throw_if_due();
 }
 

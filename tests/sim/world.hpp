@@ -130,7 +130,9 @@ class World {
   void note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched);
 
   // What commands choose from. `n` is taken modulo the number of choices.
-  Agent agent(std::uint32_t n) const;  // one that exists, or sometimes one that did
+  // One that exists, or sometimes one that did. Within a restore it is the one that is being reported: what
+  // is done to one that is reported later would be told before that.
+  Agent agent(std::uint32_t n) const;
   HeldCall* held(std::uint32_t n) const;
   test::FakeClient::Call* model_call(std::uint32_t n) const;
   MessageId some_message(std::uint32_t n) const;
@@ -174,6 +176,7 @@ class World {
   std::optional<MemoryStore> killed_;  // what the store had when the process was killed in a callback
   bool tree_is_destroyed_ = false;
   bool resumed_in_restore_ = false;
+  std::optional<Agent> restored_;  // its AgentRestored is being delivered
   bool woken_ = false;
   bool in_poll_ = false;
   bool healed_ = false;  // finish() has begun

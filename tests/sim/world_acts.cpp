@@ -60,6 +60,7 @@ std::string text_of(const R& result) {
 }  // namespace
 
 Agent World::agent(std::uint32_t n) const {
+  if (restored_) return *restored_;
   if (!handles_.empty() && n % 16 == 15) return handles_[n / 16 % handles_.size()];
   std::vector<Agent> all;
   if (run_->tree) run_->tree->walk([&](const Agent& one) { all.push_back(one); });
