@@ -56,8 +56,8 @@ class TurnListener {
   // The turn of `node` in progress is over: its message has its end. Called before the state of the agent
   // changes, and before TurnEnded.
   virtual void on_turn_over(core::Node& node) noexcept = 0;
-  // An operation of `node` began to wait for a person or for the end of a pause, or no longer waits; or its
-  // turn is over, and what of it had not begun was closed, without a report of its own.
+  // An operation of `node` began to wait for a person or for the end of a pause, or no longer waits; or one
+  // was closed or given up, or the turn is over, and no on_activity_ended() says so.
   virtual void on_waiting(core::Node& node) noexcept = 0;
   // A budget of `node` is used up: `node` and everything below it must be stopped.
   virtual void on_budget_exhausted(core::Node& node, std::string reason) = 0;

@@ -86,6 +86,7 @@ void LingeringCalls::give_up(OperationId id) noexcept {
   if (stopped) node.settling.has_abandoned = true;
   if (operation.kind == Operation::Kind::background) environment_.claims.remove(task_key(info->id));
   environment_.operations.close(id);  // first: an observer may cause the outcome
+  environment_.listener.on_waiting(node);
   if (stopped && environment_.cuts) note_abandoned(node, id, kind, turn, info.get());
   environment_.log(LogLevel::warning,
                    stopped ? "an operation of a stopped agent did not end in time and was given up"

@@ -336,6 +336,21 @@ TEST_CASE("a stop for later hears of a turn whose call is closed before it begin
   CHECK(other.state().value() == AgentState::stopped);
 }
 
+TEST_CASE("a stop for later hears of a call that is given up", "[tree][stop][later][C9][G5]") {
+  ToolTurn t;
+  const Agent other = t.root("other");
+  const Agent agent = t.agent();
+  t.ask(agent);
+  t.call({{.name = "held"}});
+  CHECK(t.tree->stop_all({.when = after_turn}).took_effect());
+  CHECK(agent.stop({.cascade = false, .grace = 1s}).took_effect());
+  t.settle();
+  CHECK(other.state().value() == AgentState::idle);  // the call runs on
+  t.advance(1s);
+  CHECK(t.seen.count("abandoned a tool call held") == 1);
+  CHECK(other.state().value() == AgentState::stopped);
+}
+
 TEST_CASE("a delete for later deletes after the turn", "[tree][delete][later][G13]") {
   ToolTurn t;
   const Agent agent = t.agent();
