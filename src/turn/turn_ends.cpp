@@ -323,8 +323,7 @@ void TurnEnds::emit_end(Turn turn, const ActiveTurn& ended) noexcept {
   const std::uint64_t number = turn.number();
   const std::optional<LateAnswer> late = ended.late;
   environment_.emit_turn_ended(turn.node(), number, ended.message, ended.result);
-  if (late)
-    environment_.discard(turn.node(), number, late->deltas, late->kind, late->reason);
+  if (late) environment_.discard(turn.node(), number, late->deltas, late->kind, late->reason);
 }
 
 }  // namespace agentcore::detail::turn
