@@ -45,7 +45,9 @@ std::vector<Case> all_cases() {
   std::vector<Case> cases;
   const json answers = json::parse(read_golden("answers/answers.json"));
   for (const json& turn : json::parse(read_golden("answers/turns.json"))) {
-    Case one{.name = turn.at("case"), .agent = turn.at("agent")};
+    Case one;
+    one.name = turn.at("case");
+    one.agent = turn.at("agent");
     one.router = turn.value("router", one.agent);
     for (const json& name : turn.at("answers")) {
       const json& answer =
@@ -135,7 +137,7 @@ std::string shown(const ChatMessage& message, const Case& wanted) {
 struct Talk {
   enum class By { client, router };
 
-  Talk(const Case& asked, By by, std::size_t bytes) : Talk(asked, by) {
+  Talk(const Case& asked, By client, std::size_t bytes) : Talk(asked, client) {
     const std::string path(detail::llm::wire_format(options_of(asked.provider).dialect).path());
     for (auto* const options : {&first_options, &second_options})
       options->base_url =
@@ -145,8 +147,8 @@ struct Talk {
     begin();
   }
   // Of servers on this machine.
-  Talk(const Case& asked, By by, const std::string& first_url, const std::string& second_url)
-      : Talk(asked, by) {
+  Talk(const Case& asked, By client, const std::string& first_url, const std::string& second_url)
+      : Talk(asked, client) {
     first_options.base_url = first_url;
     second_options.base_url = second_url;
     begin();
@@ -232,8 +234,8 @@ struct Talk {
   Agent agent;
 
  private:
-  Talk(const Case& asked, By by)
-      : wanted(asked), by(by), first_options(options_of(asked.provider)), second_options(first_options) {
+  Talk(const Case& asked, By client)
+      : wanted(asked), by(client), first_options(options_of(asked.provider)), second_options(first_options) {
     add_tool("now", "12:00", R"({"type":"object","properties":{"a":{"type":"integer"}}})");
     add_tool("get_weather", "sunny", R"({"type":"object","properties":{"city":{"type":"string"}}})");
   }

@@ -17,8 +17,9 @@ class Audit {
  public:
   // `restores`: the tree gets what a store has, so all agents may be paused already.
   explicit Audit(agentcore::AgentTree& tree, bool restores = false)
-      : agents_{{agentcore::Agent(), Seen{.may_be_paused = restores}}},
-        events_(tree.on_event([this](const agentcore::Event& event) { see(event); })) {}
+      : events_(tree.on_event([this](const agentcore::Event& event) { see(event); })) {
+    agents_[agentcore::Agent()].may_be_paused = restores;
+  }
 
   std::string problem;
   std::size_t turns_started = 0;
