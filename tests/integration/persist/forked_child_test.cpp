@@ -1,5 +1,6 @@
 // A host forks, and its child destroys what it has copies of: the parent must not notice.
 #include "support/catch.hpp"
+#include "support/store/guarded_store.hpp"
 #include "support/store/store_folder.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -14,8 +15,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -139,6 +142,46 @@ TEST_CASE("a forked child destroys its copies, and the parent goes on", "[fork][
   REQUIRE(tree.restore(store.get()));
   CHECK(tree.find("a").value().state().value() == AgentState::stopped);
   CHECK(tree.find("scoped").has_value() == false);
+}
+
+// The tool and the store of a host do not know of the child: what they do there, they do to the parent.
+TEST_CASE("a forked child that destroys its copy of a tree calls no tool and no store of the host",
+          "[fork][G5][G13]") {
+  int cuts = 0;
+  test::GuardedStore store;
+  Runtime runtime;
+  testing::ScriptedClient llm{runtime};
+  std::optional<AgentTree> tree(std::in_place, runtime, TreeOptions{.llm = &llm});
+  REQUIRE(tree->restore(&store));
+  std::optional<ToolDone> done;
+  std::optional<std::stop_callback<std::function<void()>>> on_cut;
+  const auto tools = std::make_shared<ToolRegistry>();
+  tools->add({.spec = {.name = "held"},
+              .start = [&](const nlohmann::json&, const ToolContext& context, ToolDone given) {
+                done.emplace(std::move(given));
+                on_cut.emplace(context.stop(), [&cuts] { ++cuts; });
+              }});
+  llm.enqueue({.tool_calls = {{.id = "c1", .name = "held", .arguments = "{}"}}});
+  llm.enqueue({.deltas = {"done"}});
+  const Agent agent = tree->create({.id = "a", .tools = tools}).value();
+  REQUIRE(agent.send("go").accepted());
+  while (!done) runtime.poll();
+  REQUIRE(tree->flush());
+  REQUIRE(tree->create({.id = "not stored yet"}));
+
+  const int status = status_of_child([&] {
+    const std::size_t commits = store.commits;
+    tree.reset();
+    ::_exit((cuts == 0 ? 0 : 1) + (store.commits == commits ? 0 : 2));
+  });
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+
+  (*done)(ToolResult::done("found"));
+  REQUIRE(runtime.run_until_idle().is_idle());
+  CHECK(cuts == 0);
+  CHECK(agent.state().value() == AgentState::idle);
+  CHECK(agent.conversation().value().back().content() == "done");
 }
 
 TEST_CASE("the lock of a store stays with the parent of a forked child", "[fork][store]") {

@@ -202,16 +202,18 @@ TEST_CASE("in a tree without a store an answer says nothing of one", "[console][
 }
 
 TEST_CASE("if the store fails, the answer says so, and the change is in force", "[console][durable][X37]") {
+  const Error failure =
+      GENERATE(Error{Errc::store_full, "the disk is full"}, Error{Errc::store_failed, "the disk is broken"});
   StoredConsole life;
   const Agent agent = life.create("a");
   life.poll();
-  life.store.failure = {Errc::store_full, "the disk is full"};
+  life.store.failure = failure;
   for (const char* verb :
        {"pause", "stop"}) {  // the second one finds a commit that waits for its next attempt
     const json answer = life.post("/api/agent/a/" + std::string(verb)).json();
     CHECK(answer["persisted"] == false);
-    CHECK(answer["persistError"] == "the disk is full");
-    CHECK(answer["persistReason"] == "store_full");
+    CHECK(answer["persistError"] == failure.message);
+    CHECK(answer["persistReason"] == to_string(failure.code));
   }
   CHECK(is_stopped(agent.state().value()));
 }
@@ -240,6 +242,24 @@ TEST_CASE("a stop or delete that a full store takes is answered as stored, and n
   CHECK(persisted("POST", "/api/agent/new/stop") == false);
   CHECK(persisted("POST", "/api/tree/stop") == true);
   CHECK(state_after_crash(life, "c") == "stopped");
+}
+
+TEST_CASE("a full store that takes one of two stops has not stored the other",
+          "[console][durable][full][X37][G14]") {
+  StoredConsole life;
+  const Agent known = life.create("known");
+  life.poll();
+  life.store.failure = {Errc::store_full, "the disk is full"};
+  life.store.has_reserve = true;
+  life.create("new");  // the store does not know it
+  const auto stops_both = life.tree->on<StateChanged>([&](const StateChanged& change) {
+    if (change.agent.id() == "new" && is_stopped(change.to)) static_cast<void>(known.stop());
+  });
+  const json answer = life.post("/api/agent/new/stop").json();
+  CHECK(answer["persisted"] == false);
+  CHECK(answer.value("persistReason", "") == "store_full");
+  CHECK(state_after_crash(life, "known") == "stopped");
+  CHECK(state_after_crash(life, "new") == "gone");
 }
 
 TEST_CASE("if the store takes more than a second, the answer says so", "[console][durable][X37]") {

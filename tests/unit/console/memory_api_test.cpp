@@ -112,7 +112,8 @@ struct Outcome {
   bool failed = false;  // an allocation has
 };
 
-Outcome run(ConsoleLife& life, const Case& one, std::size_t n, Viewer* viewer) {
+// `count` allocations fail, from the n-th on; 0: none.
+Outcome run(ConsoleLife& life, const Case& one, std::size_t n, Viewer* viewer, std::size_t count = 1) {
   std::string target = one.request.substr(one.request.find(' ') + 1);
   if (one.prepare) {
     const std::string made = one.prepare(life);
@@ -124,7 +125,7 @@ Outcome run(ConsoleLife& life, const Case& one, std::size_t n, Viewer* viewer) {
   client.send(life.text_of(one.request.substr(0, one.request.find(' ')), target, one.body));
   Outcome outcome;
   if (n != 0) {
-    const FailingAllocation failing(n);
+    const FailingAllocation failing(n, count);
     for (int polls = 0; polls < 6; ++polls) life.runtime.poll();
     outcome.failed = failing.failed();
   }
@@ -277,6 +278,37 @@ TEST_CASE("no failed allocation of a request ends the process, or changes what i
     }
     CHECK_FALSE(failed);
   }
+}
+
+// The answer is made once more if it finds no memory: so two allocations fail.
+TEST_CASE("an agent whose client cannot be told of it is deleted again", "[console][G16]") {
+#ifdef SANITIZED
+  return;  // its allocator is used
+#endif
+  testing::ManualClock clock;
+  ConsoleLife life({.max_writes_per_second = 1'000'000}, {}, {.clock = &clock});
+  const Case one{"POST /api/agents", R"({"id":"new","parentId":"b"})"};
+  begin_again(life);
+  const std::string before = state_of(life);
+  const Outcome good = run(life, one, 0, nullptr);
+  bool is_deleted = false;
+  const auto watch = life.tree->on<StateChanged>([&](const StateChanged& change) {
+    is_deleted = is_deleted || (change.agent.id() == "new" && change.to == AgentState::terminating);
+  });
+  std::size_t deleted = 0;
+  bool failed = true;
+  for (std::size_t n = 1; failed && n < 4000; ++n) {
+    CAPTURE(n);
+    begin_again(life);
+    is_deleted = false;
+    const Outcome outcome = run(life, one, n, nullptr, 2);
+    failed = outcome.failed;
+    deleted += is_deleted ? 1 : 0;
+    if (is_deleted) CHECK(outcome.state == before);
+    if (outcome.answer && outcome.answer->status == 201) CHECK(outcome.state == good.state);
+  }
+  CHECK(deleted > 0);
+  CHECK_FALSE(failed);
 }
 
 TEST_CASE("a viewer that an event cannot reach for lack of memory loads everything again", "[console][G16]") {

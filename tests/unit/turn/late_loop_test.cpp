@@ -1,4 +1,6 @@
 // What arrived before its time-out counts, although the loop is late.
+#include "loop/runtime_access.hpp"
+#include "support/drive/pipes.hpp"
 #include "support/drive/process_fixture.hpp"
 #include "support/drive/tool_turn.hpp"
 
@@ -117,9 +119,21 @@ TEST_CASE("a program that has ended is read before its call times out", "[turn][
   t.ask(t.agent());
   t.call({{.id = "x", .name = "program"}});
   const pid_t pid = fifo.pid();
+  t.settle();
+  // Another handler takes all the time that the poll has for descriptors, but not that for timers.
+  const loop_test::Pipe pipe;
+  detail::loop::Engine& engine = *detail::loop::engine_of(*t.runtime);
+  loop_test::Handler busy([&](int descriptor, detail::loop::IoEvents) {
+    engine.unwatch(descriptor);
+    t.clock.advance(12ms);
+  });
+  REQUIRE_FALSE(engine.watch(pipe.read_end(), detail::loop::IoEvents::readable, busy));
+  REQUIRE(pipe.write());
   go.say("on\n");
   wait_for_end(pid);
   t.clock.advance(900ms);
+  t.runtime->poll(16ms);
+  CHECK(busy.calls == 1);
   t.settle();
   CHECK(t.history() == "user:question, assistant:[program x], tool:x=out\n\n{\"exit_code\":0}");
   CHECK(t.seen.with("tool-end") == std::vector<std::string>{"tool-end a x completed ok"});
