@@ -11,6 +11,7 @@
 #include "net/socket_table.hpp"
 #include "net/transfer_callbacks.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -207,7 +208,11 @@ curl_socket_t Transfer::open_socket(const curl_sockaddr& address) {
 
 std::optional<Reading> reading_of(Transfer& transfer) noexcept {
   if (transfer.easy() == nullptr || transfer.timer().deadlines().is_connecting()) return std::nullopt;
-  const curl_socket_t descriptor = socket_of(transfer.easy());
+  // Some versions of libcurl name no socket of a connection that serves its first transfer. Only a connection
+  // that others may join has no claim.
+  const auto& claimed = transfer.handle()->sockets().claimed();
+  const curl_socket_t claim = std::max(claimed[0], claimed[1]);
+  const curl_socket_t descriptor = claim >= 0 ? claim : socket_of(transfer.easy());
   if (descriptor == CURL_SOCKET_BAD) return std::nullopt;
   curl_off_t bytes = 0;
   curl_easy_getinfo(transfer.easy(), CURLINFO_SIZE_DOWNLOAD_T, &bytes);
