@@ -31,7 +31,7 @@ void World::add_tools() {
   tools_->add(make_ask_human_tool());
   AgentToolOptions delegate;
   delegate.tool = {.name = "delegate"};
-  delegate.agent.tools = tools_;
+  delegate.agent.tools = tools_.get();  // not shared: the registry would own itself
   delegate.agent.code.tools = "tools";
   tools_->add(make_agent_tool(std::move(delegate)));
   tools_->add(make_blocking_tool({.name = "blocking"}, &executor_,
