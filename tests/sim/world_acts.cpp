@@ -281,7 +281,6 @@ bool World::act_by_stop(const Command& command) {
   const std::string id = who.id();
   const bool drops = command.act == Act::abort || command.act == Act::interrupt || command.act == Act::stop ||
                      command.act == Act::terminate;
-  if (command.act == Act::stop || command.act == Act::terminate) resumed_.erase(id);
   if (drops)
     for (const std::string& below : gates_.subtree(id)) messages_.may_drop(below);
   switch (command.act) {
@@ -335,6 +334,7 @@ bool World::act_by_stop(const Command& command) {
       const bool below = options.descendants_only;
       const VerbResult result = who.stop(std::move(options));
       note(command, text_of(result));
+      if (result.took_effect() && !below) resumed_.erase(id);
       if (!result.took_effect() || !now) return true;
       if (below)
         gates_.stopped_below(id);
@@ -358,6 +358,7 @@ bool World::act_by_stop(const Command& command) {
       const bool now = options.when == StopWhen::now;
       const VerbResult result = who.terminate(std::move(options));
       note(command, text_of(result));
+      if (result.took_effect()) resumed_.erase(id);
       if (result.took_effect() && now) gates_.stopped(id, true);
       if (run_->tree) gates_.check(*run_->tree);
       return true;
