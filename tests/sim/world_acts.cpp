@@ -428,6 +428,7 @@ bool World::act_on_mailbox(const Command& command) {
 
 bool World::act_on_conversation(const Command& command) {
   const Agent who = agent(command.n[0]);
+  if (command.act == Act::rewind || command.act == Act::regenerate) messages_.may_drop(who.id());
   const auto turn = [&] {
     const auto turns = turns_of(who);
     return turns && !turns.value().empty() ? turns.value()[command.n[1] % turns.value().size()].turn
