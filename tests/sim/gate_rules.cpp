@@ -11,6 +11,7 @@ bool is_delegated(const std::string& id) {
 
 void GateRules::created(const Agent& agent) {
   const std::string id = agent.id();
+  deleted(id);  // a verb of a callback may have come after the end of an earlier agent of that id
   const auto parent = agent.parent();
   parents_[id] = parent ? parent.value().id() : std::string();
   if (agent.role().value() == AgentRole::user) people_.insert(id);
