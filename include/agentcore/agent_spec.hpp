@@ -116,7 +116,8 @@ struct AgentSpec {
   /// 1,024.
   std::optional<std::uint16_t> mailbox_limit = {};
   /// True: a message to the stopped agent resumes it. False: the message is refused. If an ancestor is
-  /// stopped, or the `lease` of the agent has run out, the message is refused in both cases.
+  /// stopped or has a deferred stop pending (StopOptions::when), or the `lease` of the agent has run out, the
+  /// message is refused in both cases, and the agent stays stopped.
   bool auto_resume = false;
   /// Sampling temperature, 0 to 2. Empty: not sent.
   std::optional<double> temperature = {};

@@ -156,7 +156,7 @@ struct ActiveTurn {
   std::size_t windows_left_out = 0;         // since the last request
   Estimate reserved;                        // for the model call
   std::vector<RestoredQuestion> questions;  // that are not asked again yet
-  std::optional<LateAnswer> late;           // told after the end of the turn
+  std::optional<LateAnswer> late;           // reported after the end of the turn
   std::string stop_reason;                  // why it is being stopped, if the turn itself caused the stop
   std::unique_ptr<ActiveTurn> next_ended;   // of the turns that have ended: see TurnEnds::free_ended()
 };

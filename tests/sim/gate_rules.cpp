@@ -21,7 +21,7 @@ void GateRules::deleted(const std::string& id) {
   parents_.erase(id);
   people_.erase(id);
   turns_.erase(id);
-  for (Closed* const closed : {&now_, &told_}) {
+  for (Closed* const closed : {&now_, &reported_}) {
     closed->agents.erase(id);
     closed->paused.erase(id);
     closed->turns.erase(id);
@@ -32,7 +32,7 @@ void GateRules::forget() {
   parents_.clear();
   people_.clear();
   turns_.clear();
-  now_ = told_ = {};
+  now_ = reported_ = {};
 }
 
 // A callback of the restore may have resumed it already.
@@ -72,13 +72,13 @@ void GateRules::stopped_all() {
 void GateRules::resumed(const std::string& id) {
   for (const std::string& below : subtree(id)) {
     now_.agents.erase(below);
-    told_.agents.erase(below);
+    reported_.agents.erase(below);
   }
 }
 
 void GateRules::resumed_all() {
   now_.agents.clear();
-  told_.agents.clear();
+  reported_.agents.clear();
 }
 
 void GateRules::paused(const std::string& id, bool paused) {
@@ -86,13 +86,13 @@ void GateRules::paused(const std::string& id, bool paused) {
     now_.paused.insert(id);
   } else {
     now_.paused.erase(id);
-    told_.paused.erase(id);
+    reported_.paused.erase(id);
   }
 }
 
 void GateRules::paused_all(bool paused) {
   now_.all_paused = paused;
-  told_.all_paused = told_.all_paused && paused;
+  reported_.all_paused = reported_.all_paused && paused;
 }
 
 bool GateRules::is_paused(const Closed& closed, const std::string& id) const {
@@ -127,9 +127,9 @@ void GateRules::is_open(const Closed& closed, const std::string& id, std::string
 }
 
 void GateRules::in_turn(const std::string& id, std::uint64_t turn, std::string_view what) {
-  is_open(told_, id, what, false);
-  const auto cut = told_.turns.find(id);
-  verdict_.require(cut == told_.turns.end() || cut->second != turn, "G1",
+  is_open(reported_, id, what, false);
+  const auto cut = reported_.turns.find(id);
+  verdict_.require(cut == reported_.turns.end() || cut->second != turn, "G1",
                    std::string(what) + " of a turn that was ended: " + id);
 }
 
@@ -139,7 +139,7 @@ void GateRules::see(const Event& event) {
   if (event.get<AgentRestored>() != nullptr) restored(event.agent());
   if (event.get<AgentDeleted>() != nullptr) deleted(id);
   if (const auto* body = event.get<TurnStarted>()) {
-    is_open(told_, id, "a turn", true);
+    is_open(reported_, id, "a turn", true);
     turns_[id] = body->turn;
   }
   if (event.get<TurnEnded>() != nullptr) turns_.erase(id);
@@ -149,8 +149,8 @@ void GateRules::see(const Event& event) {
   if (const auto* body = event.get<ToolRefused>()) in_turn(id, body->turn, "a refused call");
   if (const auto* body = event.get<ModelCallEnded>()) in_turn(id, body->turn, "a void model call");
   if (const auto* body = event.get<TaskChanged>(); body != nullptr && body->state == TaskState::started)
-    is_open(told_, id, "a background task", true);
-  if (event.get<QuestionAsked>() != nullptr) is_open(told_, id, "a question", false);
+    is_open(reported_, id, "a background task", true);
+  if (event.get<QuestionAsked>() != nullptr) is_open(reported_, id, "a question", false);
 }
 
 void GateRules::check(const AgentTree& tree) {

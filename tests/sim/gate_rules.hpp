@@ -44,7 +44,7 @@ class GateRules {
   // An event. Those that were emitted while a callback ran are delivered after it: a verb of that callback
   // counts for events from the next call of catch_up() on.
   void see(const Event& event);
-  void catch_up() { told_ = now_; }
+  void catch_up() { reported_ = now_; }
   // After each step: what is closed is not open.
   void check(const AgentTree& tree);
 
@@ -67,7 +67,7 @@ class GateRules {
   std::map<std::string, std::string> parents_;  // of each agent; empty: a root
   std::set<std::string> people_;                // AgentRole::user
   std::map<std::string, std::uint64_t> turns_;  // in progress
-  Closed now_, told_;
+  Closed now_, reported_;
 };
 
 }  // namespace agentcore::sim

@@ -23,7 +23,7 @@ class MessageRules {
   void see(const Event& event);
   // A verb drops what waits for that agent, if anything does. The events may come later.
   void may_drop(const std::string& agent);
-  // A callback has ended a restore: of some messages nothing was told.
+  // A callback has ended a restore: some messages were not reported.
   void restore_was_cut();
   // The tree has ended: no callback follows, and what waits is known by the store alone.
   void tree_ended();

@@ -306,7 +306,7 @@ void World::on_event(const Event& event) {
     line += ' ' + to_string(stored->message) + (stored->ended ? " ended" : "");
   say(std::move(line));
   counts_.add("event " + std::string(to_string(place)));
-  // A stop, also one by a lease or a budget, drops what waits: the tree may end before all of it is told.
+  // A stop, also one by a lease or a budget, drops what waits: the tree may end before all of it is reported.
   if (const auto* change = event.get<StateChanged>(); change != nullptr && !can_process(change->to))
     messages_.may_drop(id);
   gates_.see(event);
