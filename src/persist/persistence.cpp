@@ -74,7 +74,7 @@ bool Persistence::has_end_work() const noexcept {
   if (commit_) return commit_->has_ended();
   if (!urgent_.empty()) return true;
   if (failed_) return !waits_ || (is_full_ && (recorder_.is_urgent() || waits_for_store_.has_stops()));
-  return !unstored_.empty() || recorder_.is_due();
+  return !unstored_.empty() || recorder_.is_due() || (waits_for_store_.has_next() && !tree_.has_resumes());
 }
 
 void Persistence::end_poll() {
@@ -110,7 +110,7 @@ bool Persistence::begin(bool also_empty) {
   start(std::move(unstored_.front().changes), false);
   failed_ = false;
   retry_ = {};
-  waits_for_store_.begin_commit();
+  waits_for_store_.begin_commit(tree_.has_resumes());
   return true;
 }
 
@@ -126,7 +126,7 @@ bool Persistence::collect(bool also_empty) {
   if (unstored_.empty()) {
     failed_ = is_full_ = false;
     if (also_empty) unstored_.emplace_back();
-    if (!also_empty) waits_for_store_.end_all({});
+    if (!also_empty && !tree_.has_resumes()) waits_for_store_.end_all({});
     return also_empty;
   }
   if (unstored_.size() == 1) return true;

@@ -46,6 +46,7 @@ class Persistence final : public loop::Source {
     std::function<void(core::NodeId agent)> schedule;  // the messages of that agent wait no longer for it
     // Stops an agent, or all if it is 0.
     std::function<void(core::NodeId agent, std::string reason)> stop;
+    std::function<bool()> has_resumes;  // a resume has agents to open, which are not due for the store yet
   };
   Persistence(Tree tree, std::shared_ptr<OwnedStore> store, RestoreOptions options);
   ~Persistence();

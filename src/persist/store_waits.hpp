@@ -26,10 +26,16 @@ class StoreWaits {
   void add(Done done, std::optional<std::string> stop_of) {
     waiting_.push_back({std::move(done), std::move(stop_of), Of::next_commit});
   }
-  // A commit has everything that was changed so far.
-  void begin_commit() noexcept {
+  // A commit has everything that was changed so far. `has_resumes`: but not the agents that a resume is still
+  // to open; only what waits for a stop does not wait for them.
+  void begin_commit(bool has_resumes) noexcept {
     for (Waiting& one : waiting_)
-      if (one.of == Of::next_commit) one.of = Of::commit;
+      if (one.of == Of::next_commit && (one.stop_of || !has_resumes)) one.of = Of::commit;
+  }
+  // Something waits for a commit that is not made yet.
+  bool has_next() const noexcept {
+    return std::any_of(waiting_.begin(), waiting_.end(),
+                       [](const Waiting& one) { return one.of == Of::next_commit; });
   }
   // An attempt has ended.
   void end_commit(const Result<void>& result) noexcept {

@@ -41,6 +41,13 @@ void SecondHalves::record_queued() {
     tree_.control.for_each([&](const ControlOp& op) { record(op, *recorder); });
 }
 
+bool SecondHalves::has_resumes() const noexcept {
+  bool any = settler_.has_resumes();
+  tree_.control.for_each(
+      [&any](const ControlOp& op) { any = any || (op.verb == Verb::resume && !op.withdraws); });
+  return any;
+}
+
 // For the store: what is in force after a restart, too.
 void SecondHalves::record(const ControlOp& op, persist::Recorder& recorder) {
   const core::Node* const node = tree_.table.find(op.agent);

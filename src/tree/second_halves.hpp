@@ -30,6 +30,8 @@ class SecondHalves {
   void start(std::unique_ptr<ControlOp>& op);
   // Notes for the store the verbs whose second halves are still queued. Throws std::bad_alloc.
   void record_queued();
+  // True while a resume is queued, or still has agents to open.
+  bool has_resumes() const noexcept;
 
  private:
   void close(std::unique_ptr<ControlOp>& op);

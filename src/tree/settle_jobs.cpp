@@ -32,6 +32,7 @@ void SettleJobs::add(Draft& draft, core::Node& root) noexcept {
   if (job.op->collects()) ++reports_wanted_;
   if (job.op->took_effect) {
     job.phase = job.op->verb == Verb::resume ? SettleJob::Phase::resuming : SettleJob::Phase::marking;
+    if (job.phase == SettleJob::Phase::resuming) ++resumes_;
     job.place = draft.queued_.begin();
     queue_.splice(queue_.end(), draft.queued_);
   }
@@ -40,8 +41,10 @@ void SettleJobs::add(Draft& draft, core::Node& root) noexcept {
 }
 
 void SettleJobs::end_walk(SettleJob& job) noexcept {
-  if (std::exchange(job.phase, SettleJob::Phase::waiting) != SettleJob::Phase::waiting)
-    queue_.erase(job.place);
+  const SettleJob::Phase ended = std::exchange(job.phase, SettleJob::Phase::waiting);
+  if (ended == SettleJob::Phase::waiting) return;
+  if (ended == SettleJob::Phase::resuming) --resumes_;
+  queue_.erase(job.place);
 }
 
 // Resets the state that refers to a job before the job is destroyed.
@@ -118,7 +121,7 @@ std::size_t SettleJobs::count(const core::References& refers) const noexcept {
 void SettleJobs::clear() noexcept {
   queue_.clear();
   Table().swap(jobs_);
-  reports_wanted_ = 0;
+  reports_wanted_ = resumes_ = 0;
 }
 
 }  // namespace agentcore::detail::tree

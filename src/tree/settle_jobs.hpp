@@ -92,6 +92,8 @@ class SettleJobs {
   void clear() noexcept;
 
   std::size_t size() const noexcept { return jobs_.size(); }
+  // True while a resume still has agents to open.
+  bool has_resumes() const noexcept { return resumes_ != 0; }
   std::size_t count(const core::References& refers) const noexcept;
   // Why `node` goes to `to`, one of `stopping`, `stopped` and `terminating`: the cause and the origin of the
   // stop, or for `terminating` of the delete, that has closed the nearest of the agent and its ancestors.
@@ -117,6 +119,7 @@ class SettleJobs {
   Table jobs_;                   // all, by root
   std::list<SettleJob*> queue_;  // oldest first
   std::size_t reports_wanted_ = 0;
+  std::size_t resumes_ = 0;
   std::uint64_t next_number_ = 0;
 };
 

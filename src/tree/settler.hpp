@@ -48,6 +48,8 @@ class Settler {
     return !deferred_.empty() || cut_pass_.is_active() || overdue_pass_.is_active() ||
            retry_pass_.is_active() || agents_.wants_retry() || jobs_.front();
   }
+  // True while a resume that has begun still has agents to open.
+  bool has_resumes() const noexcept { return jobs_.has_resumes(); }
   // Jobs not done yet, waiting ones included.
   std::size_t jobs() const noexcept { return jobs_.size(); }
   // Jobs that have these agents as their roots, and deferred settlings (for leak tests).

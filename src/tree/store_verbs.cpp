@@ -80,7 +80,8 @@ std::shared_ptr<persist::Persistence> StoreVerbs::attached(std::shared_ptr<persi
           [this](core::NodeId agent, std::string reason) {
             const core::NodeId root = tree_.table.root_sentinel().id();
             static_cast<void>(verbs_.stop(agent ? agent : root, {.reason = std::move(reason)}));
-          }},
+          },
+          [this] { return second_halves_.has_resumes(); }},
       std::move(store), std::move(options));
 }
 

@@ -119,6 +119,28 @@ TEST_CASE("what a request has changed is in the store when it is answered", "[co
   }
 }
 
+TEST_CASE("a resume is stored with all agents that it opens when it is answered", "[console][durable][X37]") {
+  testing::ManualClock clock;
+  RuntimeOptions options;
+  options.clock = &clock;
+  StoredConsole life({}, {}, std::move(options));
+  const Agent top = life.create("a");
+  life.create("b", "a");
+  life.create("c", "b");
+  // Each poll opens one agent, because its time is over then.
+  const Subscription slow = life.tree->on<StateChanged>(
+      [&clock](const StateChanged&) { clock.advance(std::chrono::milliseconds(20)); });
+  for (const auto& [stop, resume] : {std::pair{"/api/agent/a/stop", "/api/agent/a/resume"},
+                                     std::pair{"/api/tree/stop", "/api/tree/resume"}}) {
+    CAPTURE(resume);
+    CHECK(life.post(stop).json()["persisted"] == true);
+    CHECK(state_after_crash(life, "c") == "stopped");
+    life.until([&] { return top.state().value() == AgentState::stopped; });  // its children have settled
+    CHECK(life.post(resume).json()["persisted"] == true);
+    for (const char* id : {"a", "b", "c"}) CHECK(state_after_crash(life, id) == "idle");
+  }
+}
+
 TEST_CASE("a stop that has settled is in the store when it is answered", "[console][durable][X37]") {
   StoredConsole life;
   life.create("a");
