@@ -17,8 +17,8 @@ struct PropResult {
   std::string report;  // the smallest counterexample, and the seed that reproduces it
 };
 
-// How many generated cases a property must pass, unless RC_PARAMS only reproduces a failure of it. A sanitizer
-// makes each case five to ten times as slow; scripts/test runs fewer there if it runs samples.
+// How many generated cases a property must pass, unless RC_PARAMS only reproduces a failure of it. A
+// sanitizer makes each case five to ten times as slow; scripts/test runs fewer there if it runs samples.
 inline int fewest_cases() {
 #if defined(SANITIZED)
   return agentcore::test::amount(100, 25);
