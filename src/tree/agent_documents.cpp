@@ -183,8 +183,8 @@ Result<ImportReport> AgentDocuments::import_agents(std::string_view text, Import
     ImportReport report;
     const core::NodeId top =
         options.parent != Agent() ? AgentAccess::node(options.parent) : tree_.table.root_sentinel().id();
+    auto reserve = std::make_unique<std::array<std::byte, undo_bytes>>();  // before there is what it undoes
     if (auto made = create_all(*document, *specs, top, report); !made) return made.error();
-    auto reserve = std::make_unique<std::array<std::byte, undo_bytes>>();
     try {
       begin_all(*document, *specs, report);
     } catch (const std::bad_alloc&) {

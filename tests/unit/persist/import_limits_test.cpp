@@ -151,7 +151,7 @@ TEST_CASE("an import that has no memory leaves no agent", "[checkpoint][import][
   const std::string text = document();
   const bool roles = GENERATE(false, true);
   std::size_t failures = 0;
-  for (std::size_t n = 1;; n += 3) {
+  for (std::size_t n = 1;; ++n) {
     Program program;
     std::optional<Result<ImportReport>> report;
     bool failed = false;
