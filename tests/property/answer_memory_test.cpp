@@ -249,8 +249,11 @@ const std::vector<std::size_t> stream_limits = {64 * kib}, body_limits = {64 * k
 constexpr std::size_t recorded_limit = 64 * kib;
 #else
 // Just above a power of two too, where what doubles is largest.
-const std::vector<std::size_t> stream_limits = {64 * kib, 1024 * kib, 8200 * kib};
-const std::vector<std::size_t> body_limits = {64 * kib, 1500 * kib, 4100 * kib};
+// Between 64 and 256 KiB, too, where readers are kept that a repair or a long list has made large.
+const std::vector<std::size_t> stream_limits = {64 * kib,  100 * kib, 128 * kib,  160 * kib,
+                                                256 * kib, 257 * kib, 1024 * kib, 8200 * kib};
+const std::vector<std::size_t> body_limits = {64 * kib,  100 * kib, 128 * kib,  160 * kib,
+                                              256 * kib, 257 * kib, 1500 * kib, 4100 * kib};
 constexpr std::size_t recorded_limit = 1024 * kib;
 #endif
 

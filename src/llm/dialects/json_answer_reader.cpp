@@ -12,10 +12,10 @@ namespace json = simdjson::ondemand;
 
 namespace {
 
-constexpr std::size_t first_capacity = 4096;        // bytes of JSON that the parser can hold at first
-constexpr std::size_t kept_capacity = 256 * 1024;   // a larger parser is not kept for the next chunk
-constexpr std::size_t most_repair = kept_capacity;  // bytes that U+FFFD may add; beyond, the text is refused
-constexpr std::size_t body_depth = 128;             // nesting of a whole body
+constexpr std::size_t first_capacity = 4096;       // bytes of JSON that the parser can hold at first
+constexpr std::size_t kept_capacity = 256 * 1024;  // a larger parser is not kept for the next chunk
+constexpr std::size_t most_repair = 64 * 1024;     // bytes that U+FFFD may add; beyond, the text is refused
+constexpr std::size_t body_depth = 128;            // nesting of a whole body
 
 // Replaces invalid UTF-8 by U+FFFD. Empty if nearly all of the text is invalid: the result would be three
 // times as large.
@@ -103,7 +103,7 @@ simdjson::error_code JsonAnswerReader::read(std::string_view text, std::size_t r
   return error;
 }
 
-// True if the next text that simdjson reads frees memory.
+// Then the next text that simdjson reads frees memory.
 bool JsonAnswerReader::holds_large_buffers() const noexcept {
   return parser_.capacity() > kept_capacity || padded_.capacity() > kept_capacity;
 }

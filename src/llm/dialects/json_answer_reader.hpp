@@ -25,6 +25,7 @@ class JsonAnswerReader : public AnswerReader {
  public:
   bool parse_chunk(std::string_view json, std::size_t readable_behind, AnswerObject& object) final;
   bool parse_body(std::string_view json, AnswerObject& object) final;
+  bool holds_large_buffers() const noexcept final;
 
  protected:
   using Value = simdjson::ondemand::value;
@@ -76,7 +77,6 @@ class JsonAnswerReader : public AnswerReader {
   void settle_error(AnswerObject& object);
   std::string_view pad(std::string_view text);
   void reserve(std::size_t size);
-  bool holds_large_buffers() const noexcept;
   static bool check(std::string_view text, std::string& inner);
   static simdjson::error_code check(simdjson::dom::parser& checker, std::string_view text,
                                     simdjson::dom::element& root);

@@ -96,7 +96,8 @@ struct AnswerObject {
   bool begins_block = false;                 // another block begins: a separator goes before the next text
   std::span<const std::string> other_items;  // types of items other than text, reasoning and calls
   std::optional<ApiError> error;
-  std::span<ToolCallPiece> tool_calls;                  // for a ToolCallAssembler
+  std::span<ToolCallPiece> tool_calls;      // for a ToolCallAssembler
+  std::optional<std::uint64_t> ended_call;  // the server says that the call with this index is whole
   ToolCallFault tool_call_fault = ToolCallFault::none;  // why tool_calls is incomplete
   std::span<ReasoningPiece> reasoning_pieces;
   std::span<ReasoningDetail> reasoning_details;
@@ -120,6 +121,10 @@ class AnswerReader {
   // Reads a whole body: as a chunk, and the JSON is checked to the last byte. An error is found in any of its
   // usual forms (ErrorReader), also in a list (Google).
   virtual bool parse_body(std::string_view json, AnswerObject& object) = 0;
+
+  // True if it holds more memory than an idle client may keep: after a text of more than 256 KiB, also one
+  // that became so long when it was repaired.
+  virtual bool holds_large_buffers() const noexcept = 0;
 };
 
 // True if the block can be written in that dialect. Who may have it back was decided before, by
@@ -144,6 +149,8 @@ struct BodyDefaults {
   bool tool_names_begin_with_letter = false;
   std::uint32_t shortest_tool_name = 1;
   bool sends_empty_schemas = true;
+  bool interleaved_thinking =
+      false;  // of Anthropic's beta: a budget of thinking may exceed the answer's limit
 };
 
 // Stateless; one object per dialect.

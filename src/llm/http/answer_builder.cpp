@@ -12,7 +12,7 @@ namespace {
 // What is kept of the body of an HTTP error, and the longest error at the end of a stream.
 constexpr std::size_t failure_bytes = 64 * 1024;
 constexpr std::string_view quoted_done_mark = "\"[DONE]\"";
-constexpr std::size_t large_object = 256 * 1024;  // a reader that parsed a larger one is replaced
+constexpr std::size_t large_body = 64 * 1024;  // it may have left long lists in its reader
 
 bool is_success(int status) noexcept {
   return status >= 200 && status <= 299;
@@ -123,7 +123,6 @@ bool AnswerBuilder::on_event(std::string_view data, std::size_t readable_behind)
     return false;
   }
   if (word.empty() || word == "null") return true;
-  made_reader_large_ = made_reader_large_ || data.size() > large_object;
   AnswerObject object;
   if (!context_.reader->parse_chunk(data, readable_behind, object)) {
     error_ = std::make_unique<ChatError>(context_.errors.bad_chunk(status_, data));
@@ -205,7 +204,7 @@ ChatOutcome AnswerBuilder::finish_failure(std::string_view note) {
 
 ChatOutcome AnswerBuilder::finish_body(std::string_view note) {
   const CallErrors& errors = context_.errors;
-  made_reader_large_ = body_.size() > large_object;
+  read_large_body_ = body_.size() > large_body;
   if (!is_success(status_)) return finish_failure(note);
   AnswerObject object;
   const bool parsed = context_.reader->parse_body(without_mark(body_), object);
@@ -245,7 +244,8 @@ ChatOutcome AnswerBuilder::accounted(ChatOutcome outcome) const {
 }
 
 void AnswerBuilder::release_memory() {
-  if (std::exchange(made_reader_large_, false)) context_.reader = context_.format.make_reader();
+  if (std::exchange(read_large_body_, false) || context_.reader->holds_large_buffers())
+    context_.reader = context_.format.make_reader();
 }
 
 }  // namespace agentcore::detail::llm

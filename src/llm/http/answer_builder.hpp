@@ -73,7 +73,7 @@ class AnswerBuilder final : private SseReader::Listener {
   AnswerContext& context_;
   int status_ = 0;
   Phase phase_ = Phase::undeclared;
-  bool made_reader_large_ = false;
+  bool read_large_body_ = false;
   bool request_sent_ = true;  // as far as is known
   SseReader reader_;
   AnswerUsage usage_;
