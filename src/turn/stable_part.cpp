@@ -12,6 +12,11 @@ bool separates(const ChatMessage& message) noexcept {
   return message.role == Role::assistant && (!message.tool_calls().empty() || !core::is_blank(message));
 }
 
+// True for a message behind which a model is asked.
+bool awaits_answer(const ChatMessage& message) noexcept {
+  return message.role == Role::user || message.role == Role::tool;
+}
+
 // Of the earlier requests those count that a user message follows, because the two must not be joined, and
 // the last one.
 bool counts(const std::vector<ChatMessage>& messages, std::size_t end, std::size_t last,
@@ -36,7 +41,10 @@ std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, s
 std::vector<std::size_t> ends_of_history(const std::vector<ChatMessage>& messages) {
   std::vector<std::size_t> ends;
   for (std::size_t i = 1; i < messages.size(); ++i)
-    if (messages[i].role == Role::user && messages[i - 1].role == Role::user) ends.push_back(i);
+    if (messages[i].role == Role::user && awaits_answer(messages[i - 1])) ends.push_back(i);
+  std::size_t last = messages.size();  // the end of the last request
+  while (last != 0 && !awaits_answer(messages[last - 1])) --last;
+  if (last != 0 && (ends.empty() || ends.back() < last)) ends.push_back(last);
   return ends;
 }
 

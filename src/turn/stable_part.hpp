@@ -17,7 +17,11 @@ namespace agentcore::detail::turn {
 std::vector<std::size_t> sent_before(const std::vector<ChatMessage>& messages, std::size_t end,
                                      const SentContext& sent, std::size_t first);
 
-// SentContext::request_ends for a history of an earlier run: a question that another one follows was sent.
+// SentContext::request_ends for a history of an earlier run, as far as it matters: behind a question, or
+// behind results, that a user message follows; and before the last answer, or at the end if nothing answers
+// it. It is not stored, as each request changes it. Where such an end was none (a message was steered while a
+// tool ran), the next request of that conversation begins in another way than the last one did, so that a
+// cache of the provider finds less, once.
 std::vector<std::size_t> ends_of_history(const std::vector<ChatMessage>& messages);
 
 // A request is sent whose stable part has the first `end` of these messages. SentContext::request_ends must

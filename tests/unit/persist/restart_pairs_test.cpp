@@ -303,11 +303,36 @@ TEST_CASE("a question that was sent before another one is known as such after a 
     life->tree.reset();
     return asked;
   };
-  // The request of "two" had both questions; that of the last turn is not known any more, and not needed.
-  const auto kept = sent_before(false), restarted = sent_before(true);
-  REQUIRE(kept.size() == 2);
-  REQUIRE(restarted.size() == 1);
-  CHECK(restarted.front() == kept.front());
+  // The request of "two" had both questions, and that of "three" was the last one.
+  const auto kept = sent_before(false);
+  CHECK(kept.size() == 2);
+  CHECK(sent_before(true) == kept);
+}
+
+TEST_CASE("a question whose answer was cut by the end of the process was sent, too",
+          "[persist][restore][context]") {
+  MemoryStore store;
+  std::optional<Life> life(std::in_place, store);
+  life->create("a", {.system_prompt = "s"});
+  testing::ScriptedReply silent;
+  silent.silent = true;
+  life->llm.enqueue(silent);
+  REQUIRE(life->find("a").send("one"));
+  for (int i = 0; i < 12; ++i) life->runtime.poll();
+  REQUIRE(life->tree->flush());
+  life.reset();
+  life.emplace(store);
+  std::vector<std::size_t> asked;
+  testing::ScriptedClient client(life->runtime, [&](const ChatRequest& request) {
+    asked = request.sent_before;
+    return answer("ok");
+  });
+  REQUIRE(life->find("a").set_llm(&client));
+  life->runtime.run_until_idle();
+  REQUIRE(life->find("a").send("two"));
+  life->runtime.run_until_idle();
+  CHECK(asked == std::vector<std::size_t>{2});  // the system message and "one"
+  life->tree.reset();
 }
 
 TEST_CASE("how an agent is found follows from its record, and from what is above it",

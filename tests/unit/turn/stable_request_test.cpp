@@ -48,7 +48,7 @@ TEST_CASE("two questions of a history stay apart", "[turn][context]") {
   spec.history = {ChatMessage::user("one"), ChatMessage::user("two"), ChatMessage::assistant("re two")};
   spec.history.front().interruption = Interruption::stopped;
   t.ask(t.root("a", std::move(spec)), "three");
-  CHECK(t.llm->call(0).request.sent_before == Ends{1});
+  CHECK(t.llm->call(0).request.sent_before == Ends{1, 2});
 }
 
 TEST_CASE("a question whose request was never sent is joined with the next one", "[turn][context][budget]") {
