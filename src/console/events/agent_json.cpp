@@ -105,6 +105,7 @@ Json to_json(const StopRecord& record, std::uint64_t number) {
 Json to_json(const ContentPart& part) {
   const bool is_address = !part.url.empty();
   return {{"kind", to_string(part.kind)},
+          {"name", part.name},
           {"mediaType", part.media_type},
           {"bytes", is_address ? Json(nullptr) : Json(decoded_bytes(part.data))}};
 }

@@ -48,7 +48,7 @@ function drawMessages() {
   const messages = messagesInOrder();
   const called = new Set(messages.flatMap((message) => (message.toolCalls ?? []).map((call) => call.id)));
   const outcomes = new Map();
-  for (const message of messages) if (message.role === 'tool' && called.has(message.toolCallId)) outcomes.set(message.toolCallId, message.open ? null : message.content);
+  for (const message of messages) if (message.role === 'tool' && called.has(message.toolCallId)) outcomes.set(message.toolCallId, {text: message.open ? null : message.content, parts: message.parts});
   const shown = messages.filter((message) => !outcomes.has(message.toolCallId) || message.role !== 'tool');
   const wanted = new Set(shown.map((message) => message.index));
   for (const [index, {element}] of drawn) {

@@ -1,11 +1,12 @@
 // One message of a conversation as an element: who, marks, reasoning, text, and the tool calls with what they gave.
 
 import {h} from './dom.js';
+import {whole} from './format.js';
 import {t} from './i18n.js';
 import {icon} from './icons.js';
 import {richText} from './rich_text.js';
 
-// `calls` maps a call id to what the events said of the call, `outcomes` to the message of the tool.
+// `calls` maps a call id to what the events said of the call, `outcomes` to the message of the tool and its parts.
 export function messageElement(message, {calls, outcomes, reasoning}) {
   const role = message.summary ? 'summary' : message.role;
   const marks = marksOf(message);
@@ -16,11 +17,18 @@ export function messageElement(message, {calls, outcomes, reasoning}) {
   const text = textOf(message.content);
   if (message.summary || message.role === 'system') article.append(folded(message, text));
   else if (text) article.append(h('div', {class: 'body'}, richText(text)));
+  if (message.parts?.length) article.append(partsElement(message.parts));
   for (const call of message.toolCalls ?? []) article.append(callElement(call, calls.get(call.id), outcomes.get(call.id)));
   return article;
 }
 
-// A content that is not a string (parts with images) is shown as JSON.
+// Images, documents and sounds: what each is, in words. None is ever loaded: an address may be anybody's.
+export const partsElement = (parts) => h('ul', {class: 'parts'}, ...parts.map((part) => h('li', {class: 'part'}, partText(part))));
+
+export const partText = ({kind, name, mediaType, bytes}) =>
+  [t('part_' + kind), name, mediaType, bytes === null ? t('partAddress') : t('partBytes', {n: whole(bytes)})].filter(Boolean).join(' · ');
+
+// A content that is not a string is shown as JSON.
 function textOf(content) {
   if (content === null || content === undefined) return '';
   return typeof content === 'string' ? content : JSON.stringify(content, null, 2);
@@ -61,8 +69,9 @@ const oneLine = (value) => pretty(value).replace(/\s+/g, ' ').slice(0, 160);
 // The ends of which the library, not the tool, wrote the result.
 const explained = new Set(['not_started', 'interrupted', 'abandoned', 'refused']);
 
-// `call` is {id, name, arguments}; `known` comes from the events; `outcome` is a text, null if the call has not ended, or undefined.
-export function callElement(call, known, outcome) {
+// `call` is {id, name, arguments}; `known` comes from the events; `outcome` is {text, parts}, its text null if the call has not ended, or undefined.
+export function callElement(call, known, given) {
+  const outcome = given?.text;
   // Only the server knows how a call ended: a result alone does not say so.
   const state = known?.state ?? ((outcome ?? null) === null ? '' : 'ended');
   const running = known?.state === 'running';
@@ -76,6 +85,8 @@ export function callElement(call, known, outcome) {
   const why = explained.has(state) && t('why_' + state);
   if (why) details.append(h('div', {class: 'tool-label'}, t('outcome')), h('div', {class: 'tool-why'}, why));
   if (result !== undefined) details.append(h('div', {class: 'tool-label'}, t(why ? 'forModel' : 'outcome')), h('pre', {class: 'code', tabindex: '0'}, result));
+  const parts = given?.parts ?? known?.parts ?? [];
+  if (parts.length) details.append(partsElement(parts));
   const box = h('div', {class: 'tool-box' + (running ? ' is-running' : '')}, details);
   if (running) box.append(cancelButton(call.id, known));
   return box;

@@ -5,6 +5,7 @@ import {on} from './bus.js';
 import {atMostEvery, byId, cut, h, onNextFrame, setText} from './dom.js';
 import {t} from './i18n.js';
 import {icon} from './icons.js';
+import {partsElement} from './message_view.js';
 import {store} from './store.js';
 import {toast} from './toast.js';
 import {reason} from './verbs.js';
@@ -21,7 +22,7 @@ const load = async () => {
     const {messages} = await get(agentPath(node.id) + '/queue');
     if (node !== store.selected()) return;
     list.replaceChildren(...messages.slice(0, most).map((message) => h('li', {class: 'line', dataset: {messageId: message.messageId}},
-      h('span', {class: 'queued-text'}, cut(message.text, 300)), message.priority === 'urgent' && h('span', {class: 'mark attention'}, t('urgent')),
+      h('span', {class: 'queued-text'}, cut(message.text, 300)), message.parts.length > 0 && partsElement(message.parts), message.priority === 'urgent' && h('span', {class: 'mark attention'}, t('urgent')),
       h('button', {class: 'button quiet square', type: 'button', title: t('remove'), 'aria-label': t('remove') + ': ' + cut(message.text, 40)}, icon('close')))));
   } catch (error) {
     list.replaceChildren(h('li', {class: 'muted'}, t('loadFailed', {message: reason(error)})));

@@ -47,6 +47,21 @@ export const checks = [
     await until(page, () => document.querySelector('.row .queue').textContent === '');
   }},
 
+  {name: 'conversation: images, documents and sounds are named, and none is loaded', locale: 'en-US', async body({open}) {
+    const page = await open();
+    const shown = await page.evaluate(async () => {
+      const {callElement, messageElement} = await import('/message_view.js');
+      const parts = [{kind: 'image', name: '', mediaType: '', bytes: null}, {kind: 'document', name: '<b>a.pdf</b>', mediaType: 'application/pdf', bytes: 48213}];
+      const message = {index: 0, role: 'user', content: 'Look.', parts, toolCalls: []};
+      const elements = [messageElement(message, {calls: new Map(), outcomes: new Map()}),
+        callElement({id: 'c', name: 'look', arguments: '{}'}, undefined, {text: 'seen', parts: [parts[1]]})];
+      return elements.map((element) => ({lines: [...element.querySelectorAll('.part')].map((part) => part.textContent),
+        loads: element.querySelectorAll('img, audio, video, iframe, object, a, b').length}));
+    });
+    const named = 'document · <b>a.pdf</b> · application/pdf · 48,213 bytes';
+    assert.deepEqual(shown, [{lines: ['image · an address, not loaded', named], loads: 0}, {lines: [named], loads: 0}]);
+  }},
+
   {name: 'conversation: earlier messages are loaded at its top, in order', server: {model: {rate: 0, firstTokenMs: 0}}, locale: 'en-US', async body({api, open}) {
     for (let i = 0; i < 75; i++) {
       await api.send('scout', 'question number ' + i + '\n/say answer number ' + i);

@@ -16,17 +16,20 @@ namespace {
 std::vector<ContentPart> all_kinds() {
   return {{.url = "https://example.com/beach.png"},
           {.data = "aGVsbG8=", .media_type = "image/png"},
-          {.data = "aGVsbG8h", .media_type = "application/pdf", .kind = ContentPart::Kind::document},
+          {.data = "aGVsbG8h",
+           .media_type = "application/pdf",
+           .kind = ContentPart::Kind::document,
+           .name = "report.pdf"},
           {.data = "aGVsbA==", .media_type = "audio/wav", .kind = ContentPart::Kind::audio},
           {.data = "", .media_type = "audio/mpeg", .kind = ContentPart::Kind::audio}};
 }
 
 const json all_kinds_shown = json::parse(R"([
-  {"kind": "image", "mediaType": "", "bytes": null},
-  {"kind": "image", "mediaType": "image/png", "bytes": 5},
-  {"kind": "document", "mediaType": "application/pdf", "bytes": 6},
-  {"kind": "audio", "mediaType": "audio/wav", "bytes": 4},
-  {"kind": "audio", "mediaType": "audio/mpeg", "bytes": 0}])");
+  {"kind": "image", "name": "", "mediaType": "", "bytes": null},
+  {"kind": "image", "name": "", "mediaType": "image/png", "bytes": 5},
+  {"kind": "document", "name": "report.pdf", "mediaType": "application/pdf", "bytes": 6},
+  {"kind": "audio", "name": "", "mediaType": "audio/wav", "bytes": 4},
+  {"kind": "audio", "name": "", "mediaType": "audio/mpeg", "bytes": 0}])");
 
 }  // namespace
 
