@@ -165,9 +165,17 @@ struct HttpLlmOptions {
   /// Fields of the request body that have no option: the text of a JSON object, applied to every body as a
   /// merge patch (RFC 7396), so null removes a member. At most 64 levels deep. Empty: none.
   ///
-  /// In Dialect::anthropic_messages `thinking` with the type "enabled" is sent as "disabled" while a turn
-  /// goes on with results of tools whose first answer has no reasoning to send back, because another model
-  /// has begun the turn, for example: Anthropic refuses such a request. It is logged once for each agent.
+  /// In Dialect::anthropic_messages requests with `thinking` are changed so that Anthropic does not refuse
+  /// them, which is logged once for each agent:
+  ///
+  /// - The type "enabled" is sent as "disabled" while a turn goes on with results of tools whose first answer
+  ///   has no reasoning to send back, because another model has begun the turn, for example.
+  /// - Both "enabled" and "adaptive" are sent as "disabled" with a ToolChoice that demands a call.
+  /// - `budget_tokens` that is not below the limit of the answer: without a limit (`max_tokens`,
+  ///   ChatRequest::max_tokens, here) the answer gets 4,096 tokens on top of it; with one the budget becomes
+  ///   half of the limit, at least 1,024, and with a limit of up to 1,024 thinking is disabled. A header
+  ///   `anthropic-beta` with interleaved-thinking allows a larger budget, and nothing is changed.
+  /// - `temperature` other than 1, `top_p` below 0.95 and `top_k` are not sent.
   std::string extra_body = {};
 
   /// Name resolution, TCP and TLS together; > 0. Ends the call with Errc::connect_timeout, which is

@@ -199,12 +199,40 @@ void check_messages_tools(const Json& body, RequestCheck& check, AnthropicMessag
   check.tools(body, choice == nullptr ? "" : text_of(*choice, "name"));
 }
 
+// What the API refuses beside thinking: "`max_tokens` must be greater than `thinking.budget_tokens`",
+// "Thinking may not be enabled when tool_choice forces tool use", "`temperature` may only be set to 1 when
+// thinking is enabled", and the same of top_k and of top_p below 0.95.
+void check_thinking(const Json& body, RequestCheck& check) {
+  constexpr int least_budget = 1024;
+  const Json* const thinking = member(body, "thinking");
+  const std::string type = thinking == nullptr ? "" : text_of(*thinking, "type");
+  if (type != "enabled" && type != "adaptive") return;
+  const Json* const choice = member(body, "tool_choice");
+  const std::string chosen = choice == nullptr ? "" : text_of(*choice, "type");
+  if (chosen == "any" || chosen == "tool") check.add("tool_choice", "demands a call beside thinking");
+  const auto number = [&body](const char* name, double usual) {
+    const Json* const value = member(body, name);
+    return value != nullptr && value->is_number() ? value->get<double>() : usual;
+  };
+  if (number("temperature", 1.0) != 1.0) check.add("temperature", "is not 1 beside thinking");
+  if (number("top_p", 1.0) < 0.95) check.add("top_p", "is below 0.95 beside thinking");
+  if (member(body, "top_k") != nullptr) check.add("top_k", "is not allowed beside thinking");
+  if (type != "enabled") return;
+  const Json* const budget = member(*thinking, "budget_tokens");
+  if (budget == nullptr || !budget->is_number_unsigned() || *budget < least_budget)
+    return check.add("thinking.budget_tokens", "is no number of at least 1024");
+  if (const Json* const limit = member(body, "max_tokens");
+      limit != nullptr && limit->is_number() && *budget >= *limit)
+    check.add("thinking.budget_tokens", "is not below max_tokens");
+}
+
 }  // namespace
 
 void check_messages(const Json& body, RequestCheck& check) {
   const Json* const limit = member(body, "max_tokens");
   if (limit == nullptr || !limit->is_number_unsigned() || *limit < 1)
     check.add("max_tokens", "is no number of at least 1");
+  check_thinking(body, check);
   AnthropicMessages messages(check, body);
   check_messages_system(body, check, messages);
   check_messages_tools(body, check, messages);

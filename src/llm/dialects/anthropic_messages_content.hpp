@@ -1,6 +1,7 @@
 // A conversation, as the Anthropic Messages dialect writes it.
 #pragma once
 
+#include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
 #include <agentcore/chat.hpp>
@@ -10,6 +11,9 @@
 #include <vector>
 
 namespace agentcore::detail::llm {
+
+// Sets the limit of the answer, the choice of a tool and the sampling.
+void set_anthropic_options(RequestBody& body, const ChatRequest& request, const BodyDefaults& defaults);
 
 // The texts of all system messages, with an empty line between them: the API takes them outside of
 // `messages`.

@@ -1,7 +1,7 @@
 // Anthropic Messages: how a request is written.
 #include "llm/dialects/anthropic_messages_content.hpp"
 #include "llm/dialects/anthropic_messages_reader.hpp"
-#include "llm/dialects/own_reasoning.hpp"
+#include "llm/dialects/anthropic_thinking.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
@@ -51,14 +51,29 @@ std::string tool_choice_text(const ToolChoice& choice, bool one_call_only) {
   return one_call_only ? R"({"type":"auto")" + limit : "";
 }
 
+void set_tool_choice(RequestBody& body, const ChatRequest& request) {
+  std::string choice = tool_choice_text(request.tool_choice, request.parallel_tool_calls == false);
+  if (!choice.empty()) body.set("tool_choice", std::move(choice));
+}
+
+void set_limit(RequestBody& body, const ChatRequest& request, const BodyDefaults& defaults) {
+  const std::uint32_t usual = defaults.max_tokens.value_or(usual_max_tokens);
+  body.set("max_tokens", std::to_string(request.max_tokens.value_or(usual)));
+}
+
+void set_sampling(RequestBody& body, const ChatRequest& request) {
+  if (request.temperature)
+    body.set("temperature", nlohmann::json(std::clamp(*request.temperature, 0.0, 1.0)));
+  if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
+}
+
 void set_tools(RequestBody& body, const ChatRequest& request, bool marks) {
   if (request.tools.empty()) return;
   const ToolDescription* const marked = marks ? &request.tools.back() : nullptr;
   body.set("tools", json_list(request.tools, [marked](const ToolDescription& tool) {
              return &tool == marked ? with_cache_mark(messages_tool(tool)) : messages_tool(tool);
            }));
-  std::string choice = tool_choice_text(request.tool_choice, request.parallel_tool_calls == false);
-  if (!choice.empty()) body.set("tool_choice", std::move(choice));
+  set_tool_choice(body, request);
 }
 
 void set_output(RequestBody& body, const ChatRequest& request) {
@@ -68,13 +83,6 @@ void set_output(RequestBody& body, const ChatRequest& request) {
   if (format.kind == ResponseFormat::Kind::json_schema)
     output.set("format", R"({"type":"json_schema","schema":)" + answer_schema_text(format.schema) + "}");
   if (std::string text = output.text(); text != "{}") body.set("output_config", std::move(text));
-}
-
-void end_thinking(RequestBody& body, const std::vector<ChatMessage>& messages) {
-  if (!lacks_reasoning(messages)) return;
-  const std::string* const thinking = body.find("thinking");
-  if (thinking != nullptr && is_thinking(*thinking))
-    body.set("thinking", std::string(R"({"type":"disabled"})"));
 }
 
 class AnthropicMessages final : public WireFormat {
@@ -97,22 +105,25 @@ class AnthropicMessages final : public WireFormat {
 
 }  // namespace
 
+void set_anthropic_options(RequestBody& body, const ChatRequest& request, const BodyDefaults& defaults) {
+  set_limit(body, request, defaults);
+  if (!request.tools.empty()) set_tool_choice(body, request);
+  set_sampling(body, request);
+}
+
 std::string anthropic_messages_body(const ChatRequest& request, const BodyDefaults& defaults) {
   RequestBody body;
   body.set_text("model", request.model.empty() ? defaults.model : request.model);
-  const std::uint32_t usual = defaults.max_tokens.value_or(usual_max_tokens);
-  body.set("max_tokens", std::to_string(request.max_tokens.value_or(usual)));
+  set_limit(body, request, defaults);
   set_system(body, anthropic_system(request.messages), defaults.prompt_caching);
   body.set("messages", anthropic_messages_list(request, defaults));
   set_tools(body, request, defaults.prompt_caching);
-  if (request.temperature)
-    body.set("temperature", nlohmann::json(std::clamp(*request.temperature, 0.0, 1.0)));
-  if (request.top_p) body.set("top_p", nlohmann::json(*request.top_p));
+  set_sampling(body, request);
   if (!request.stop_sequences.empty()) body.set("stop_sequences", nlohmann::json(request.stop_sequences));
   set_output(body, request);
   if (request.stream) body.set("stream", std::string("true"));
   body.merge(defaults.extra_body);
-  end_thinking(body, request.messages);
+  fit_thinking(body, request, defaults);
   return body.text();
 }
 

@@ -182,17 +182,6 @@ bool lacks_reasoning(const std::vector<ChatMessage>& messages) noexcept {
   return answer != nullptr && !begins_with_reasoning(*answer);
 }
 
-bool is_thinking(std::string_view options) {
-  const nlohmann::json json = nlohmann::json::parse(options, nullptr, false);
-  return json.is_object() && json.value("type", nlohmann::json()) == "enabled";
-}
-
-bool asks_to_think(std::string_view body) {
-  if (body.empty()) return false;
-  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
-  return json.is_object() && json.contains("thinking") && is_thinking(json["thinking"].dump());
-}
-
 bool refuses_reasoning(const ChatError& error) noexcept {
   static constexpr std::string_view words[] = {"thinking", "reasoning", "signature", "encrypted"};
   const auto is_said = [&](std::string_view word) {

@@ -44,11 +44,8 @@ void remove_reasoning(ChatRequest& request) noexcept;
 
 // True if the running turn, which goes on with results of tools, was begun by an answer that has no reasoning
 // before its calls: another model has begun it, or its reasoning may not go back. With thinking Anthropic's
-// API refuses such a turn, so it goes on without thinking.
+// API refuses such a turn, so it goes on without thinking (fit_thinking()).
 bool lacks_reasoning(const std::vector<ChatMessage>& messages) noexcept;
-// True if the member `thinking` of a body, or a body with that member, asks for thinking.
-bool is_thinking(std::string_view options);
-bool asks_to_think(std::string_view body);
 
 // True for a status of 400 whose text is about reasoning. That the request has some is known.
 bool refuses_reasoning(const ChatError& error) noexcept;

@@ -15,6 +15,10 @@ void RequestBody::set(std::string_view name, std::string json) {
   }
 }
 
+void RequestBody::erase(std::string_view name) noexcept {
+  std::erase_if(members_, [name](const auto& member) { return member.first == name; });
+}
+
 const std::string* RequestBody::find(std::string_view name) const noexcept {
   const auto found = std::ranges::find(members_, name, &std::pair<std::string, std::string>::first);
   return found == members_.end() ? nullptr : &found->second;

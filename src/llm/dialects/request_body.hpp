@@ -22,6 +22,8 @@ class RequestBody {
   void set_text(std::string_view name, std::string_view text);
   void set(std::string_view name, const nlohmann::json& value);
 
+  void erase(std::string_view name) noexcept;
+
   // The JSON of the member; null: there is none.
   const std::string* find(std::string_view name) const noexcept;
 

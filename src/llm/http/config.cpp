@@ -207,6 +207,14 @@ bool has_header(const HttpLlmOptions& options, std::string_view name) {
   });
 }
 
+// A beta of Anthropic, named in a header.
+bool asks_for_interleaved_thinking(const HttpLlmOptions& options) {
+  return std::ranges::any_of(options.headers, [](std::string_view header) {
+    return header.find("interleaved-thinking") != header.npos &&
+           lower(header.substr(0, header.find(':'))) == "anthropic-beta";
+  });
+}
+
 }  // namespace
 
 bool is_sendable(std::string_view key) noexcept {
@@ -308,7 +316,8 @@ BodyDefaults body_defaults(const HttpLlmOptions& options) {
           options.bridge_tool_results,
           options.tool_names_begin_with_letter,
           options.shortest_tool_name,
-          options.sends_empty_schemas};
+          options.sends_empty_schemas,
+          asks_for_interleaved_thinking(options)};
 }
 
 net::HttpRequest request_template(const HttpLlmOptions& options) {

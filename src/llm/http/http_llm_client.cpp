@@ -3,6 +3,7 @@
 #include "core/utf8.hpp"
 #include "core/wipe.hpp"
 #include "llm/active_calls.hpp"
+#include "llm/dialects/anthropic_thinking.hpp"
 #include "llm/dialects/last_check.hpp"
 #include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/tool_names.hpp"
@@ -66,7 +67,7 @@ struct HttpLlmClient::Impl {
                                                       std::optional<detail::llm::HttpAttempt>& earlier);
   bool is_new(std::string_view what, const ChatRequest& request);
   void keep_own_reasoning(ChatRequest& request, const detail::llm::Binding& binding);
-  void tell_end_of_thinking(const ChatRequest& request);
+  void tell_of_thinking(const ChatRequest& request);
   void start(const ChatRequest& request, const detail::llm::CallKey& key, detail::llm::HttpCallParts parts,
              StopToken stop, ChatSink sink);
 
@@ -223,16 +224,13 @@ void HttpLlmClient::Impl::keep_own_reasoning(ChatRequest& request, const detail:
                       {{"agent", agent}, {"server", shared->server}, {"blocks", blocks}});
 }
 
-// Logs once for each agent that a turn goes on without the thinking that the host wants. The log sink may do
-// anything.
-void HttpLlmClient::Impl::tell_end_of_thinking(const ChatRequest& request) {
+// Logs once for each agent that the thinking, or what goes with it, is not as the host wants it. The log sink
+// may do anything.
+void HttpLlmClient::Impl::tell_of_thinking(const ChatRequest& request) {
   if (shared->format.dialect() != Dialect::anthropic_messages) return;
-  if (!detail::llm::lacks_reasoning(request.messages) || !detail::llm::asks_to_think(defaults.extra_body))
-    return;
-  if (!is_new("thinking", request)) return;
-  shared->engine->log(LogLevel::info,
-                      "a turn goes on without thinking: its first answer has no reasoning to send back",
-                      {{"agent", detail::core::valid_utf8(request.agent_id)}});
+  const std::string_view change = detail::llm::thinking_changes(request, defaults).text();
+  if (change.empty() || !is_new(change, request)) return;
+  shared->engine->log(LogLevel::info, change, {{"agent", detail::core::valid_utf8(request.agent_id)}});
 }
 
 // Empty: the agent has another call open. A registration without an open call: it was stopped meanwhile.
@@ -266,7 +264,7 @@ void HttpLlmClient::Impl::chat(const std::shared_ptr<Impl>& impl, ChatRequest re
       detail::llm::binding_of(request, impl->shared->reasoning, key->header.view());
   impl->keep_own_reasoning(request, binding);
   if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
-  impl->tell_end_of_thinking(request);
+  impl->tell_of_thinking(request);
   if (is_over()) return end(ChatOutcome::cancelled(Usage{}));
   const auto transport = impl->transport();
   if (!impl->transport_hold) impl->transport_hold = transport->hold();

@@ -72,7 +72,7 @@ json responses_body() {
 json messages_body() {
   return json::parse(R"({
     "model": "m",
-    "max_tokens": 1,
+    "max_tokens": 1025,
     "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
     "messages": [
       {"role": "user", "content": [{"type": "text", "text": "What time is it?"},
@@ -87,7 +87,7 @@ json messages_body() {
       {"role": "assistant", "content": "Noon."},
       {"role": "user", "content": "Thanks."}],
     "tools": [{"name": "now", "input_schema": {"type": "object", "properties": {}}}],
-    "tool_choice": {"type": "tool", "name": "now"},
+    "tool_choice": {"type": "auto"},
     "thinking": {"type": "enabled", "budget_tokens": 1024}
   })");
 }
@@ -432,6 +432,31 @@ TEST_CASE("what Responses refuses", "[testing][provider]") {
   json stored = changed(body, "/input/1/encrypted_content", removed);
   stored.erase("store");
   CHECK(validate_request("openai-responses", stored.dump()) == Problems());
+}
+
+TEST_CASE("what Anthropic refuses beside thinking", "[testing][provider][reasoning]") {
+  const json body = messages_body();
+  json adaptive = changed(body, "/thinking", json{{"type", "adaptive"}});
+  for (const json& thinks : {body, adaptive})
+    check_all({
+        {"anthropic", thinks, "/tool_choice", json{{"type", "any"}},
+         "tool_choice: demands a call beside thinking"},
+        {"anthropic", thinks, "/tool_choice", json{{"type", "tool"}, {"name", "now"}},
+         "tool_choice: demands a call beside thinking"},
+        {"anthropic", thinks, "/temperature", 0.5, "temperature: is not 1 beside thinking"},
+        {"anthropic", thinks, "/top_p", 0.9, "top_p: is below 0.95 beside thinking"},
+        {"anthropic", thinks, "/top_k", 5, "top_k: is not allowed beside thinking"},
+    });
+  check_all({
+      {"anthropic", body, "/max_tokens", 1024, "thinking.budget_tokens: is not below max_tokens"},
+      {"anthropic", body, "/thinking/budget_tokens", 1023,
+       "thinking.budget_tokens: is no number of at least 1024"},
+      {"anthropic", body, "/thinking/budget_tokens", removed,
+       "thinking.budget_tokens: is no number of at least 1024"},
+  });
+  json plain = changed(body, "/thinking", json{{"type", "disabled"}});
+  plain = changed(changed(plain, "/tool_choice", json{{"type", "any"}}), "/max_tokens", 1);
+  CHECK(validate_request("anthropic", plain.dump()) == Problems());
 }
 
 TEST_CASE("what Anthropic refuses", "[testing][provider]") {

@@ -157,6 +157,89 @@ TEST_CASE("a turn that was begun without reasoning goes on without thinking", "[
   CHECK(thinking({question, answer("", calls), result("a", "x")}, "adaptive") == "adaptive");
 }
 
+TEST_CASE("thinking is sent so that Anthropic does not refuse it", "[llm][anthropic][reasoning]") {
+  struct Row {
+    std::string extra;
+    std::optional<std::uint32_t> limit;
+    std::optional<std::uint32_t> usual;
+    std::string thinking, max_tokens;
+  };
+  const auto enabled = [](int budget) {
+    return R"({"thinking":{"type":"enabled","budget_tokens":)" + std::to_string(budget) + "}}";
+  };
+  const auto thinking = [](int budget) {
+    return R"({"budget_tokens":)" + std::to_string(budget) + R"(,"type":"enabled"})";
+  };
+  const std::string off = R"({"type":"disabled"})";
+  for (const Row& row : {Row{enabled(4095), {}, {}, thinking(4095), "4096"},
+                         Row{enabled(4096), {}, {}, thinking(4096), "8192"},  // nobody has set a limit
+                         Row{enabled(20000), {}, {}, thinking(20000), "24096"},
+                         Row{enabled(20000), {}, 8000, thinking(4000), "8000"},
+                         Row{enabled(20000), 3000, 8000, thinking(1500), "3000"},
+                         Row{enabled(2000), 2000, {}, thinking(1024), "2000"},
+                         Row{enabled(2000), 1025, {}, thinking(1024), "1025"},
+                         Row{enabled(2000), 1024, {}, off, "1024"}, Row{enabled(2000), 1, {}, off, "1"},
+                         Row{R"({"max_tokens":3000,"thinking":{"type":"enabled","budget_tokens":3000}})",
+                             {},
+                             {},
+                             thinking(1500),
+                             "3000"},
+                         Row{R"({"thinking":{"type":"adaptive"}})", 100, {}, R"({"type":"adaptive"})", "100"},
+                         Row{R"({"thinking":{"type":"disabled"}})", 100, {}, off, "100"}}) {
+    ChatRequest request;
+    request.max_tokens = row.limit;
+    const detail::llm::BodyDefaults defaults{.model = "m", .max_tokens = row.usual, .extra_body = row.extra};
+    const json body = body_of(request, defaults);
+    INFO(row.extra << ", " << row.limit.value_or(0) << ", " << row.usual.value_or(0));
+    CHECK(body["thinking"] == json::parse(row.thinking));
+    CHECK(body["max_tokens"].dump() == row.max_tokens);
+  }
+  ChatRequest small;
+  small.max_tokens = 2000;
+  const json interleaved =
+      body_of(small, {.model = "m", .extra_body = enabled(20000), .interleaved_thinking = true});
+  CHECK(interleaved["thinking"]["budget_tokens"] == 20000);
+  CHECK(interleaved["max_tokens"] == 2000);
+}
+
+TEST_CASE("a call that is demanded goes without thinking", "[llm][anthropic][reasoning][tools]") {
+  for (const std::string type : {"enabled", "adaptive"}) {
+    ChatRequest request;
+    request.messages = {ChatMessage::user("Why?")};
+    request.tools = {{"look", "", ""}};
+    const detail::llm::BodyDefaults defaults{
+        .model = "m", .extra_body = R"({"thinking":{"type":")" + type + R"(","budget_tokens":1024}})"};
+    const auto sent = [&](ToolChoice::Mode mode) {
+      request.tool_choice = {mode, "look"};
+      return body_of(request, defaults)["thinking"]["type"].get<std::string>();
+    };
+    using Mode = ToolChoice::Mode;
+    CHECK(sent(Mode::automatic) == type);
+    CHECK(sent(Mode::none) == type);
+    CHECK(sent(Mode::required) == "disabled");
+    CHECK(sent(Mode::named) == "disabled");
+    request.tools.clear();
+    CHECK(sent(Mode::named) == type);  // there is no call to demand
+  }
+}
+
+TEST_CASE("the sampling that does not go with thinking is not sent", "[llm][anthropic][reasoning]") {
+  const auto sent = [](const std::string& thinking, double temperature, double top_p) {
+    ChatRequest request;
+    request.temperature = temperature;
+    request.top_p = top_p;
+    json body = body_of(request, {.model = "m", .extra_body = R"({"top_k":5,"thinking":)" + thinking + "}"});
+    std::string names;
+    for (const char* const name : {"temperature", "top_p", "top_k"})
+      if (body.contains(name)) names += std::string(names.empty() ? "" : " ") + name;
+    return names;
+  };
+  CHECK(sent(R"({"type":"enabled","budget_tokens":1024})", 0.0, 0.5).empty());
+  CHECK(sent(R"({"type":"adaptive"})", 0.5, 0.9).empty());
+  CHECK(sent(R"({"type":"adaptive"})", 1.0, 0.95) == "temperature top_p");
+  CHECK(sent(R"({"type":"disabled"})", 0.0, 0.5) == "temperature top_p top_k");
+}
+
 TEST_CASE("tool choices are written in Anthropic's form", "[llm][anthropic][tools]") {
   const auto choice = [](ToolChoice::Mode mode, std::optional<bool> parallel) {
     ChatRequest request;
