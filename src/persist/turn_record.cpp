@@ -22,13 +22,15 @@ enum CallFlag : unsigned {
   unreadable = 8,
   may_begin = 16,
   begun_before = 32,
-  all = 63
+  no_arguments = 64,
+  all = 127
 };
 
 unsigned number_of(const StoredCall& call) noexcept {
   const unsigned flags = (call.success ? success : 0U) | (call.by_host ? by_host : 0U) |
                          (call.ends_turn ? ends_turn : 0U) | (call.readable ? 0U : unreadable) |
-                         (call.may_begin ? may_begin : 0U) | (call.begun_before ? begun_before : 0U);
+                         (call.may_begin ? may_begin : 0U) | (call.begun_before ? begun_before : 0U) |
+                         (call.no_arguments ? no_arguments : 0U);
   return static_cast<unsigned>(call.state) | static_cast<unsigned>(call.outcome) << outcome_shift |
          flags << flags_shift;
 }
@@ -49,7 +51,8 @@ StoredCall read_call(const json& value) {
           .ends_turn = (flags & ends_turn) != 0,
           .readable = (flags & unreadable) == 0,
           .may_begin = (flags & may_begin) != 0,
-          .begun_before = (flags & begun_before) != 0};
+          .begun_before = (flags & begun_before) != 0,
+          .no_arguments = (flags & no_arguments) != 0};
 }
 
 std::string usage_json(const Usage& usage) {

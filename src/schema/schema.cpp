@@ -14,6 +14,7 @@ struct Schema::Compiled {
   valijson::Schema root;
   SchemaFacts facts;
   bool allows_arguments = true;  // false: made of an empty text
+  bool names_members = false;
 };
 
 namespace {
@@ -50,6 +51,18 @@ bool is_for_objects(const json& schema) {
   return type == target->end() || *type == "object";
 }
 
+// A keyword that combines schemas counts: what it names is not looked for.
+bool names_any(const json& schema) {
+  if (!schema.is_object()) return false;
+  for (const char* const keyword :
+       {"properties", "patternProperties", "required", "dependencies", "allOf", "anyOf", "oneOf", "if"})
+    if (const auto found = schema.find(keyword); found != schema.end() && !found->empty()) return true;
+  const auto ref = schema.find("$ref");
+  if (ref == schema.end() || !ref->is_string()) return false;
+  const json* const target = resolve_ref(schema, ref->get_ref<const std::string&>());
+  return target != nullptr && target != &schema && names_any(*target);
+}
+
 // The compiled schema, or the reason why there is none.
 std::string read(json schema, std::unique_ptr<Schema::Compiled>& compiled) {
   SchemaFacts facts;
@@ -66,9 +79,11 @@ std::string read(json schema, std::unique_ptr<Schema::Compiled>& compiled) {
 
 Result<std::shared_ptr<const Schema>> made(json schema, bool of_arguments, bool allows_arguments = true) {
   std::unique_ptr<Schema::Compiled> compiled;
+  const bool names_members = names_any(schema);
   if (const std::string why = read(std::move(schema), compiled); !compiled)
     return unusable(why, of_arguments);
   compiled->allows_arguments = allows_arguments;
+  compiled->names_members = names_members;
   return std::make_shared<const Schema>(std::move(compiled));
 }
 
@@ -90,6 +105,10 @@ Result<std::shared_ptr<const Schema>> Schema::parse(std::string_view text) {
 Result<std::shared_ptr<const Schema>> Schema::parse_any(std::string_view text) {
   json schema = json::parse(text, nullptr, false);
   return schema.is_discarded() ? unusable("it is not valid JSON", false) : made(std::move(schema), false);
+}
+
+bool Schema::names_members() const noexcept {
+  return compiled_->names_members;
 }
 
 std::string Schema::check(const json& value, std::string_view root) const {

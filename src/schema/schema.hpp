@@ -36,6 +36,10 @@ class Schema {
   // of memory.
   std::string check(const nlohmann::json& value, std::string_view root = "params") const;
 
+  // True if a schema of arguments names any: the tool has parameters, required or not. False for one that
+  // only says that they are an object.
+  bool names_members() const noexcept;
+
   struct Compiled;
   explicit Schema(std::unique_ptr<const Compiled> compiled) noexcept;
   Schema(const Schema&) = delete;

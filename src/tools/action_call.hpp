@@ -15,8 +15,9 @@ struct ActionCall {
   std::string id;         // unique within the agent's history
   std::string window_id;  // empty: an ordinary tool
   std::string action_id;
-  std::string params;  // the text of a JSON object; empty: none were given, or they were no object.
-                       // In a history that the host supplied: any text.
+  std::string params;           // the text of a JSON object; empty: none were given, or they were no object.
+                                // In a history that the host supplied: any text.
+  bool has_odd_params = false;  // they were given, and are no object
 
   bool operator==(const ActionCall&) const = default;
 };

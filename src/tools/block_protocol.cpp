@@ -110,7 +110,10 @@ AskedCall asked_by(const ToolRegistry::Impl& registry, ActionCall action) {
     asked.call.action_id = asked.action_id = std::move(action.action_id);
   }
   asked.call.name = native_name(asked.call.window_id, asked.action_id);
-  asked.call.arguments = action.params.empty() ? "{}" : std::move(action.params);
+  // Params that are left out are {}: a block is whole. Those that are no object are none that the model
+  // meant.
+  const bool are_left_out = action.params.empty() && !action.has_odd_params;
+  asked.call.arguments = are_left_out ? "{}" : std::move(action.params);
   return asked;
 }
 

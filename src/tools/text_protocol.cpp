@@ -86,6 +86,7 @@ std::string read_call(const json& value, ActionCall& call) {
   json object;
   if (params->is_string() && parse_arguments(params->get_ref<const std::string&>(), object).empty())
     return set_params(object, call);
+  call.has_odd_params = !params->is_null();
   return {};
 }
 
@@ -153,6 +154,7 @@ std::string render_tool_text(const std::vector<ActionCall>& calls) {
   json list = json::array();
   for (const ActionCall& call : calls) {
     json& entry = list.emplace_back(json{{"window_id", call.window_id}, {"action_id", call.action_id}});
+    if (call.has_odd_params) entry["params"] = false;
     if (call.params.empty()) continue;
     if (json params; parse_arguments(call.params, params).empty())
       entry["params"] = std::move(params);

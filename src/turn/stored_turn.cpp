@@ -2,6 +2,7 @@
 
 #include "core/gates.hpp"
 #include "core/json_depth.hpp"
+#include "tools/arguments.hpp"
 
 #include <string_view>
 
@@ -13,7 +14,7 @@ namespace {
 // True if tools::parse_arguments() reads the text. Makes no JSON value, whose destructor would allocate.
 bool is_object(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n", mark = "\xEF\xBB\xBF";
-  if (text.find_first_not_of(blanks) == std::string_view::npos) return true;
+  if (tools::is_without_arguments(text)) return true;
   if (core::json_depth(text) > core::max_json_depth || !nlohmann::json::accept(text)) return false;
   if (text.starts_with(mark)) text.remove_prefix(mark.size());
   return text[text.find_first_not_of(blanks)] == '{';
@@ -33,6 +34,8 @@ std::vector<StoredCall> stored_calls(const ActiveTurn& active) {
     calls[call.step].state = call.state;
     calls[call.step].ends_turn = call.ends_turn;
     calls[call.step].readable = is_readable(call);
+    calls[call.step].no_arguments =
+        call.state == PendingCall::State::waiting && tools::is_without_arguments(call.arguments);
     calls[call.step].begun_before = call.begun_before && call.state != PendingCall::State::done;
   }
   return calls;

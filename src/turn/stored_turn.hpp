@@ -27,6 +27,7 @@ struct StoredCall {
   bool readable = true;       // false: the arguments of the model are no object; the conversation has "{}"
   bool may_begin = false;     // with ToolReplay::never: the store has that it begins
   bool begun_before = false;  // PendingCall::begun_before
+  bool no_arguments = false;  // none came from the model; the conversation has "{}"
 
   bool operator==(const StoredCall&) const = default;
 };

@@ -24,6 +24,19 @@ namespace {
 
 using State = PendingCall::State;
 
+// Why a call whose arguments never came does not begin; "" if it may, with {}. `why`: what the schema says of
+// {}. A model that was told in this turn, and writes the same call without arguments again, means it.
+std::string problem_without_arguments(const TurnResult& result, const ToolCallRecord& call,
+                                      const std::string& why) {
+  if (!why.empty()) return "the call has no arguments: " + why;
+  const auto was_told = [&call](const ToolCallRecord& earlier) {
+    return earlier.round < call.round && earlier.tool == call.tool && earlier.window_id == call.window_id &&
+           earlier.outcome == ToolOutcome::not_started && earlier.message.ends_with(tools::no_arguments);
+  };
+  const bool is_told = std::any_of(result.calls.begin(), result.calls.end(), was_told);
+  return is_told ? std::string() : std::string(tools::no_arguments);
+}
+
 }  // namespace
 
 void ToolCalls::list(Turn turn, std::vector<tools::AskedCall> calls, std::string words) {
@@ -150,9 +163,15 @@ std::string ToolCalls::look_up(Turn turn, PendingCall& call) {
   nlohmann::json arguments;
   std::string why = tools::parse_arguments(call.arguments, arguments);
   if (!why.empty()) return why;
+  const schema::Schema& schema = *call.found.entry.schema;
+  why = display(schema.check(arguments));
+  // Without parameters nothing can be missing: many servers send no arguments for {} then.
+  const bool is_cut =
+      !turn.active().simulated && tools::is_without_arguments(call.arguments) && schema.names_members();
+  if (is_cut) why = problem_without_arguments(*turn.active().result, step, why);
+  if (is_cut && !why.empty()) return why;
   // From here on observers receive the arguments of the tool, not the text of the model.
   call.arguments = arguments.dump();
-  why = display(call.found.entry.schema->check(arguments));
   const bool in_background = call.found.entry.tool->spec.mode == ToolMode::async && spec.background_tasks > 0;
   step.mode = in_background ? ToolMode::async : ToolMode::sync;
   return why;

@@ -223,6 +223,7 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   call.ends_turn = stored.ends_turn;
   call.begun_before = begun_before;
   call.arguments = stored.readable ? found.call->arguments : std::string(unreadable_arguments);
+  if (stored.no_arguments) call.arguments.clear();
   const CallKey key{node.id(), step.call_id};
   environment_.claims.add(key, node, active.epoch);
   if (is_done) static_cast<void>(environment_.claims.claim(key));

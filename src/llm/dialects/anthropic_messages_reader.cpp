@@ -117,6 +117,7 @@ void AnthropicMessagesReader::finish(AnswerObject& object) {
     for (ReasoningPiece& piece : reasoning_pieces_) piece.index = *index_;
   }
   object.other_items = other_items_;
+  if (index_ && is_stop_) object.ended_call = call_index(*index_);
   if (has_blocks_ || is_stop_) {
     give_snapshot(has_blocks_ ? Repeats::answer : Repeats::item, object);
   } else {
@@ -246,6 +247,8 @@ void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64
     ToolCallPiece piece{.id = std::move(block.id), .name = std::move(block.name), .whole = true};
     if (place) piece.index = call_index(*place);
     piece.place = place.value_or(0);
+    piece.has_ended = place.has_value();
+    // {} stands in for what follows, also in a block that was cut: the end of the answer says what it is.
     if (!is_empty_object(block.input)) piece.arguments = std::move(block.input);
     add_call(std::move(piece), object);
   } else {

@@ -90,6 +90,7 @@ ToolCallFault ToolCallAssembler::add_snapshot(ToolCallPiece piece) {
   Slot* const slot = repeated_slot(piece);
   if (slot == nullptr) return begin(std::move(piece), true);
   slot->in_snapshot = true;
+  slot->has_ended = slot->has_ended || piece.has_ended;
   if (slot->call.id.empty()) slot->call.id = piece.id;
   if (slot->call.name.empty()) slot->call.name = piece.name;
   if (slot->item.id.empty()) slot->item.id = std::move(piece.item);
@@ -104,6 +105,10 @@ ToolCallFault ToolCallAssembler::add_snapshot(ToolCallPiece piece) {
 
 void ToolCallAssembler::begin_snapshot() noexcept {
   for (Slot& slot : slots_) slot.in_snapshot = false;
+}
+
+void ToolCallAssembler::end(std::uint64_t index) noexcept {
+  for (Slot& slot : slots_) slot.has_ended = slot.has_ended || slot.index == index;
 }
 
 bool ToolCallAssembler::is_foreign(const ToolCallPiece& piece) noexcept {
@@ -162,7 +167,8 @@ ToolCallFault ToolCallAssembler::begin(ToolCallPiece&& piece, bool in_snapshot) 
             .call = {.id = std::move(piece.id), .name = std::move(piece.name)},
             .item = {piece.place, std::move(piece.item)},
             .high = piece.cut.high,
-            .in_snapshot = in_snapshot};
+            .in_snapshot = in_snapshot,
+            .has_ended = piece.has_ended};
   append_pair(slot.call.arguments, 0, piece.cut.low);
   slot.call.arguments += piece.arguments;
   slot.scan.add(piece.arguments);
@@ -230,11 +236,13 @@ bool ToolCallAssembler::joins_known(std::vector<ToolCall>& calls, ToolCall& call
   return same;
 }
 
-ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls, std::vector<ItemPlace>& places) {
+ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls, std::vector<ItemPlace>& places,
+                                        bool ended_normally) {
   std::ranges::stable_sort(slots_, {}, &Slot::index);
   ToolCallFault fault = ToolCallFault::none;
   for (Slot& slot : std::exchange(slots_, {})) {
     end_arguments(slot);
+    if (ended_normally && slot.has_ended && is_json_blank(slot.call.arguments)) slot.call.arguments = "{}";
     if (slot.call.name.empty()) {
       fault = ToolCallFault::no_name;
     } else if (!joins_known(calls, slot.call)) {

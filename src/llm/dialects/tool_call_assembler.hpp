@@ -37,6 +37,7 @@ struct ToolCallPiece {
   std::string item = {};    // the id of the item that is the call, which may differ from `id`
   std::uint64_t place = 0;  // see ItemPlace; that of the first piece of a call counts
   CutPair cut = {};         // at the ends of `arguments`
+  bool has_ended = false;   // nothing of the call is missing
 };
 
 // Why an answer's tool calls cannot be used.
@@ -76,6 +77,9 @@ class ToolCallAssembler {
   ToolCallFault add_snapshot(ToolCallPiece piece);
   void begin_snapshot() noexcept;
 
+  // The server says that the calls with that index are whole.
+  void end(std::uint64_t index) noexcept;
+
   // The calls that were begun.
   std::size_t size() const noexcept { return slots_.size(); }
   // A snapshot, or whole arguments, differed from what came before.
@@ -84,7 +88,11 @@ class ToolCallAssembler {
   // Returns the calls in the order of their indexes, and calls of one index in the order of their beginning;
   // in `places`, the place of each. `no_name`: the calls without a name are left out, and there was one. The
   // assembler is empty afterwards.
-  ToolCallFault finish(std::vector<ToolCall>& calls, std::vector<ItemPlace>& places);
+  //
+  // `ended_normally`: the answer did. Then a call that the server called whole has the arguments {} if none
+  // came; any other has none.
+  ToolCallFault finish(std::vector<ToolCall>& calls, std::vector<ItemPlace>& places,
+                       bool ended_normally = true);
 
  private:
   struct Slot {
@@ -95,6 +103,7 @@ class ToolCallAssembler {
     ValueScan scan = {};       // of the call's arguments
     std::uint16_t high = 0;    // the first half of a pair behind the arguments
     bool in_snapshot = false;  // of the list that is taken now
+    bool has_ended = false;
   };
 
   bool is_foreign(const ToolCallPiece& piece) noexcept;

@@ -132,6 +132,7 @@ bool AnswerContent::take_tool_calls(AnswerObject& object, int status) {
   const std::span<ToolCallPiece> whole =
       object.snapshot ? object.snapshot->tool_calls : std::span<ToolCallPiece>();
   begins_call_ = false;
+  if (object.ended_call && tool_calls_) tool_calls_->end(*object.ended_call);
   if (object.tool_calls.empty() && whole.empty() && fault == ToolCallFault::none) return true;
   if (!tool_calls_) tool_calls_ = std::make_unique<ToolCallAssembler>(context_.max_response_bytes);
   const std::size_t before = tool_calls_->size();
@@ -238,7 +239,10 @@ std::optional<ChatError> AnswerContent::complete(ChatOutcome& outcome, int statu
   std::vector<ItemPlace> blocks, calls;
   if (tool_calls_) {
     if (tool_calls_->has_difference()) note_ = Note::difference;
-    const ToolCallFault fault = tool_calls_->finish(outcome.tool_calls, calls);
+    const FinishReason end = outcome.finish_reason;
+    const bool ended_normally =
+        end == FinishReason::complete || end == FinishReason::tool_calls || end == FinishReason::unknown;
+    const ToolCallFault fault = tool_calls_->finish(outcome.tool_calls, calls, ended_normally);
     if (fault != ToolCallFault::none) note_ = Note::nameless_call;
     if (fault != ToolCallFault::none && outcome.tool_calls.empty() && !has_text_)
       return context_.errors.tool_calls(status, fault, context_.max_response_bytes);

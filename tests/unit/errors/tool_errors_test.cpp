@@ -128,6 +128,11 @@ void add_records(ErrorRows& rows) {
   add("Tool 'nothing' does not exist", record_of("nothing", "{}"));
   add("the arguments are not valid JSON; write them as one JSON object", record_of("add", "{"));
   add("the arguments are not a JSON object", record_of("add", "[]"));
+  add("the call has no arguments: params.a is required", record_of("add", ""));
+  add("the call has no arguments; write them as one JSON object, or {} to call the tool without any",
+      record_of("look", "",
+                {make_tool({.name = "look", .parameters = R"({"type":"object","properties":{"a":{}}})"},
+                           [](const json&, const ToolContext&) { return ToolResult(); })}));
   add("the tool failed: boom", record_of("throws", "{}"));
   add("SubprocessCommand::arguments is empty; its first entry must be a program",
       record_of("program", "{}", {program({})}));

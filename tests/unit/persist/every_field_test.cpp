@@ -241,15 +241,17 @@ TEST_CASE("every field of the record of a tool call is kept", "[persist][restore
   using turn::StoredCall;
   using State = turn::PendingCall::State;
   const StoredCall usual;
-  const auto& [state, outcome, success, by_host, ends_turn, readable, may_begin, begun_before] = usual;
+  const auto& [state, outcome, success, by_host, ends_turn, readable, may_begin, begun_before, no_arguments] =
+      usual;
   const std::size_t kept =
-      count_of(state, outcome, success, by_host, ends_turn, readable, may_begin, begun_before);
+      count_of(state, outcome, success, by_host, ends_turn, readable, may_begin, begun_before, no_arguments);
   std::vector<Field<StoredCall>> fields{{"success", [](StoredCall& call) { call.success = true; }},
                                         {"by_host", [](StoredCall& call) { call.by_host = true; }},
                                         {"ends_turn", [](StoredCall& call) { call.ends_turn = true; }},
                                         {"readable", [](StoredCall& call) { call.readable = false; }},
                                         {"may_begin", [](StoredCall& call) { call.may_begin = true; }},
-                                        {"begun_before", [](StoredCall& call) { call.begun_before = true; }}};
+                                        {"begun_before", [](StoredCall& call) { call.begun_before = true; }},
+                                        {"no_arguments", [](StoredCall& call) { call.no_arguments = true; }}};
   for (const State value : {State::waiting, State::asking, State::approved, State::storing, State::running})
     fields.push_back({"state", [value](StoredCall& call) { call.state = value; }});
   for (const ToolOutcome value : {ToolOutcome::completed, ToolOutcome::interrupted, ToolOutcome::abandoned})

@@ -27,16 +27,18 @@ struct Tools {
     add("careful", ToolReplay::never, true);
     registry->add(make_ask_human_tool());
   }
-  void add(const std::string& name, ToolReplay replay, bool needs_approval = false) {
-    registry->add({.spec = {.name = name, .replay = replay, .needs_approval = needs_approval},
-                   .start = [this, name](const nlohmann::json&, const ToolContext& context, ToolDone done) {
-                     begun.push_back(name + ' ' + context.call_id());
-                     keys.push_back(context.idempotency_key());
-                     if (answers)
-                       done(ToolResult::done(name + " is done"));
-                     else
-                       open.push_back(std::move(done));
-                   }});
+  void add(const std::string& name, ToolReplay replay, bool needs_approval = false,
+           const std::string& parameters = "") {
+    registry->add(
+        {.spec = {.name = name, .parameters = parameters, .replay = replay, .needs_approval = needs_approval},
+         .start = [this, name](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+           begun.push_back(name + ' ' + context.call_id());
+           keys.push_back(context.idempotency_key());
+           if (answers)
+             done(ToolResult::done(name + " is done"));
+           else
+             open.push_back(std::move(done));
+         }});
   }
   RestoreOptions options(InterruptedTurns turns = InterruptedTurns::go_on,
                          Durability durability = Durability::each_step) const {
@@ -1258,4 +1260,20 @@ TEST_CASE("a turn that goes on over a restart has the usage and the cost of both
   REQUIRE(result.cost);
   CHECK(*result.cost > 36.9);
   CHECK(*result.cost < 37.1);
+}
+
+TEST_CASE("a call whose arguments never came is refused after a restart, too", "[persist][turns][missing]") {
+  MemoryStore store;
+  Tools tools;
+  tools.add("city", ToolReplay::never, false, R"({"type":"object","properties":{"city":{}}})");
+  begin(store, tools, {call("c1", "safe"), call("c2", "city", ""), call("c3", "safe", "")});
+  tools.forget();
+  Life life(store, tools.options());
+  Ends ends(life);
+  tools.answers = true;
+  life.llm.enqueue(answer("done"));
+  life.runtime.run_until_idle();
+  CHECK(tools.begun == std::vector<std::string>{"safe c1", "safe c3"});
+  CHECK(result_of(ends.all).calls.at(1).outcome == ToolOutcome::not_started);
+  CHECK(result_of(ends.all).calls.at(1).message.starts_with("the call has no arguments"));
 }

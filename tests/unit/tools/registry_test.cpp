@@ -41,7 +41,7 @@ struct Launching : ToolTurn {
         });
   }
   // Runs one action; returns what the model receives.
-  std::string act(std::string name, std::string arguments = {}) {
+  std::string act(std::string name, std::string arguments = "{}") {
     ask((*this)["a"].exists() ? (*this)["a"] : agent());
     call({{.name = std::move(name), .arguments = std::move(arguments)}});
     const std::string told = (*this)["a"].conversation().value().back().content();
@@ -369,7 +369,8 @@ TEST_CASE("a model closes a window with a summary", "[tools][K10]") {
   ToolTurn t;
   t.tools->open(doc());
   t.ask(t.agent());
-  t.call({{.name = "doc__close", .arguments = R"({"summary":"read it"})"}, {.name = "doc__close"}});
+  t.call({{.name = "doc__close", .arguments = R"({"summary":"read it"})"},
+          {.name = "doc__close", .arguments = "{}"}});
   CHECK(t.history() ==
         "user:question, assistant:[doc__close call_1_1][doc__close call_1_2], tool:call_1_1=closed, "
         "tool:call_1_2=error: Window 'doc' does not exist");
@@ -528,7 +529,7 @@ TEST_CASE("an event tells which call closed a window and why", "[tools][windows]
     t.tools->open(doc());
     t.tools->add({{.name = "held"}, t.held.start()});
     t.ask(t.agent());
-    t.call({{.name = "held"}, {.id = "x", .name = "doc__close"}});
+    t.call({{.name = "held"}, {.id = "x", .name = "doc__close", .arguments = "{}"}});
     CHECK(closed == Lines{});
     CHECK(t["a"].complete_call("x", ToolResult::done("by hand")).took_effect());
     t.settle();
@@ -560,7 +561,7 @@ TEST_CASE("an observer of a closed window may end the turn", "[tools][windows][Q
         t.tree.reset();
     });
     t.ask(t.agent());
-    t.call({{.name = "doc__close"}});
+    t.call({{.name = "doc__close", .arguments = "{}"}});
     t.settle();
     CHECK(t.tools->windows().size() == 1);
     if (stops) CHECK(t.state("a") == AgentState::stopped);

@@ -75,8 +75,10 @@ struct Busy {
     poll();
     static_cast<void>(created->steer("steered"));
     if (t.llm)
-      t.llm->call_tools("a",
-                        {{.name = "never"}, {.name = "notes__close"}, {.name = "ask"}, {.name = "missing"}});
+      t.llm->call_tools("a", {{.name = "never"},
+                              {.name = "notes__close", .arguments = "{}"},
+                              {.name = "ask"},
+                              {.name = "missing"}});
     if (t.tree) static_cast<void>(t.tree->answer("q_1", "so"));
     poll();
     if (t.llm) t.llm->answer("a", "answer");

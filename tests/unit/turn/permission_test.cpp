@@ -201,7 +201,7 @@ TEST_CASE("policies decide about windows, the launcher, tasks and simulated answ
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
   t.ask(t.agent({.background_tasks = 1}));
   t.call({{.id = "1", .name = "notes__save"},
-          {.id = "2", .name = "notes__close"},
+          {.id = "2", .name = "notes__close", .arguments = "{}"},
           {.id = "3", .name = "launcher__open", .arguments = R"({"app":"x"})"},
           {.id = "4", .name = "bg"}});
   CHECK(written(guard) == "a notes save {}, a notes close {}, a launcher open {\"app\":\"x\"}, a  bg {}");

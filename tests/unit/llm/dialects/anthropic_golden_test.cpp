@@ -78,7 +78,7 @@ void check_answer(const test::ChatRecord& heard) {
                                                      R"({"city": "Troms)"
                                                      "\xC3\xB8"
                                                      R"(", "at": 7})"},
-                                                    {"toolu_01B", "clock", ""}});
+                                                    {"toolu_01B", "clock", "{}"}});
   CHECK(
       outcome.reasoning ==
       std::vector<ReasoningBlock>{

@@ -250,3 +250,29 @@ TEST_CASE("replaced arguments do not count against the limit", "[llm][tools][lim
   CHECK(assembled(pieces, 15).fault == ToolCallFault::none);
   CHECK(assembled(pieces, 14).fault == ToolCallFault::too_large);
 }
+
+TEST_CASE("a call that is whole without arguments has {} if the answer ended normally",
+          "[llm][tools][missing]") {
+  for (const bool normally : {true, false}) {
+    ToolCallAssembler assembler(1000);
+    for (const ToolCallPiece& piece :
+         Pieces{{0, "a", "now", ""}, {1, "b", "look", R"({"at":1})"}, {2, "c", "now", ""}})
+      REQUIRE(assembler.add(piece) == ToolCallFault::none);
+    for (const std::uint64_t index : {0U, 1U, 7U}) assembler.end(index);
+    Result result;
+    CHECK(assembler.finish(result.calls, result.places, normally) == ToolCallFault::none);
+    CHECK(result.calls ==
+          Calls{{"a", "now", normally ? "{}" : ""}, {"b", "look", R"({"at":1})"}, {"c", "now", ""}});
+  }
+}
+
+TEST_CASE("arguments may come after the end of a call", "[llm][tools][missing]") {
+  ToolCallAssembler assembler(100);
+  REQUIRE(assembler.add({0, "a", "now", ""}) == ToolCallFault::none);
+  assembler.end(0);
+  REQUIRE(assembler.add({0, "", "", R"({"a":)"}) == ToolCallFault::none);
+  REQUIRE(assembler.add({0, "", "", "1}"}) == ToolCallFault::none);
+  Result result;
+  CHECK(assembler.finish(result.calls, result.places) == ToolCallFault::none);
+  CHECK(result.calls == Calls{{"a", "now", R"({"a":1})"}});
+}
