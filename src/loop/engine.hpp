@@ -85,6 +85,10 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
     return descriptors_.rewatch(descriptor, events);
   }
   void unwatch(int descriptor) { descriptors_.unwatch(descriptor); }
+  // LoopDescriptors::install(). For tests.
+  void install_poller(std::unique_ptr<platform::Poller> poller) noexcept {
+    descriptors_.install(std::move(poller));
+  }
 
   // Timers; ids are never 0 and never reused (0: the engine is closed). What is due already counts as due
   // now: equal times come in the order of starting. @loop_thread

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace agentcore::detail::loop {
 
@@ -24,6 +25,12 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
   LoopDescriptors(const LoopState& state, HostLog& log, Waker& waker, LoopBackend backend)
       : state_(state), log_(log), waker_(waker), backend_(backend) {}
 
+  // For tests: this poller is used, which never waits, so that it needs no wake-up. Called before anything is
+  // opened.
+  void install(std::unique_ptr<platform::Poller> poller) noexcept {
+    poller_ = std::move(poller);
+    wake_watched_ = true;
+  }
   // Opens what is not open yet. May call the log sink.
   void ensure_open();
   // True when the system had too few descriptors, and it is time to call ensure_open() again.

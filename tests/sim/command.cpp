@@ -73,6 +73,10 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
                                                                "tool_asks",
                                                                "tool_sends",
                                                                "tool_creates",
+                                                               "http_request",
+                                                               "http_moves",
+                                                               "http_follows",
+                                                               "http_leaves",
                                                                "store_refuses",
                                                                "store_is_unknown",
                                                                "callback_throws",
@@ -82,9 +86,10 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
 static_assert(act_names.back() == "kill");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
-    "store",    "background_store", "durability", "turns_go_on", "max_attempts",  "mailbox_limit",
-    "no_grace", "deaf_models",      "deaf_tools", "eager_stops", "instant_tools", "small_limits"};
-static_assert(knob_names.back() == "small_limits");
+    "store",         "background_store", "durability",  "turns_go_on", "max_attempts",
+    "mailbox_limit", "no_grace",         "deaf_models", "deaf_tools",  "eager_stops",
+    "instant_tools", "small_limits",     "console",     "small_io"};
+static_assert(knob_names.back() == "small_io");
 
 constexpr std::size_t event_count = std::variant_size_v<EventBody>;
 constexpr std::array<std::string_view, event_count> event_names = {

@@ -83,6 +83,11 @@ enum class Act : std::uint8_t {
   tool_asks,
   tool_sends,
   tool_creates,
+  // People at the console.
+  http_request,
+  http_moves,
+  http_follows,
+  http_leaves,
   // Faults, and the end of the process.
   store_refuses,
   store_is_unknown,
@@ -135,8 +140,10 @@ enum class Knob : std::uint8_t {
   eager_stops,       // 1: models and tools end within the stop callback
   instant_tools,     // 1: some tools deliver their result before they return, 2: all
   small_limits,      // 1: limits of agents, tasks, lingering calls and reasks are as small as possible
+  console,           // 1: a console shows the tree
+  small_io,          // 1: the poller finds one descriptor at a time; else n: a call moves n bytes at most
 };
-constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::small_limits) + 1;
+constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::small_io) + 1;
 std::string_view to_string(Knob knob) noexcept;
 
 struct Setup {

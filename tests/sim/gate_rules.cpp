@@ -60,9 +60,11 @@ void GateRules::stopped(const std::string& id, bool cascade) {
     now_.agents.insert(id);
 }
 
-void GateRules::stopped_below(const std::string& id) {
+std::vector<std::string> GateRules::children(const std::string& id) const {
+  std::vector<std::string> found;
   for (const auto& [child, parent] : parents_)
-    if (parent == id && !people_.contains(child)) stopped(child, true);
+    if (parent == id && !people_.contains(child)) found.push_back(child);
+  return found;
 }
 
 void GateRules::stopped_all() {

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace agentcore::sim {
 
@@ -28,7 +29,6 @@ class GateRules {
 
   // Verbs that have taken effect.
   void stopped(const std::string& id, bool cascade);
-  void stopped_below(const std::string& id);
   void stopped_all();
   void resumed(const std::string& id);  // and all below it; also by a message to an agent with auto_resume
   void resumed_all();
@@ -50,6 +50,7 @@ class GateRules {
 
   std::uint64_t turn_of(const std::string& id) const;
   std::set<std::string> subtree(const std::string& id) const;
+  std::vector<std::string> children(const std::string& id) const;  // that are no people
 
  private:
   struct Closed {

@@ -24,7 +24,7 @@ const Choices basics = {
     {Act::send, 10}, {Act::model_text, 4},       {Act::model_answers, 8}};
 
 // Each is in half of the runs.
-const std::array<Choices, 15> features = {{
+const std::array<Choices, 16> features = {{
     {{Act::model_calls, 10},
      {Act::tool_done, 8},
      {Act::tool_fails, 2},
@@ -61,6 +61,7 @@ const std::array<Choices, 15> features = {{
      {Act::revoke, 1}},
     {{Act::model_reasoning, 3}, {Act::model_is_cut, 4}, {Act::model_fails, 3}},
     {{Act::restart, 2}, {Act::kill, 2}, {Act::flush, 2}, {Act::destroy_tree, 1}},
+    {{Act::http_request, 12}, {Act::http_moves, 6}, {Act::http_follows, 1}, {Act::http_leaves, 1}},
     {{Act::store_refuses, 3},
      {Act::store_is_unknown, 2},
      {Act::callback_throws, 2},
@@ -72,7 +73,7 @@ bool may_be_in_callback(Act act) {
 }
 
 Setup any_setup(Random& random) {
-  static constexpr std::array<std::uint32_t, knob_count> choices = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2};
+  static constexpr std::array<std::uint32_t, knob_count> choices = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2, 2, 5};
   Setup setup;
   for (std::size_t i = 0; i < knob_count; ++i)
     if (random.once_in(2)) setup.values[i] = random.below(choices[i]);

@@ -21,6 +21,8 @@ class MessageRules {
   void accepted(MessageId id, const std::string& agent, bool watched);
   void called_back(const MessageEnd& end);
   void see(const Event& event);
+  // An answer has said that the store has it.
+  void stored(MessageId id) { known_[id].stored = true; }
   // A verb drops what waits for that agent, if anything does. The events may come later.
   void may_drop(const std::string& agent);
   // A callback has ended a restore: some messages were not reported.

@@ -1,5 +1,7 @@
 #include "sim/world.hpp"
 
+#include "loop/engine.hpp"
+#include "loop/runtime_access.hpp"
 #include "sim/held_call.hpp"
 #include "sim/world_run.hpp"
 #include "support/observe/strict_history.hpp"
@@ -73,6 +75,15 @@ void World::begin_run() {
     messages_.restore_was_cut();
 }
 
+// Nothing of the loop and of the console reaches the system.
+void World::install(Runtime& runtime) {
+  detail::loop::Engine& engine = *detail::loop::engine_of(runtime);
+  const std::uint32_t small = setup_[Knob::small_io];
+  network_->limit_calls(small > 1 ? small * 5 : 0);
+  engine.install_poller(std::make_unique<SimPoller>(network_, small == 1));
+  detail::console::Sockets::install(engine, network_);
+}
+
 void World::end_run(bool killed) {
   if (!run_) return;
   if (!killed && run_->tree) run_->audit.closed = true;
@@ -80,6 +91,9 @@ void World::end_run(bool killed) {
   const std::vector<std::shared_ptr<HeldCall>> dropped = std::exchange(held_, {});
   run_->llm.on_chat = nullptr;
   run_.reset();
+  network_->end_process();
+  client_.forget();
+  viewer_.forget();
   executor_.forget();
 }
 
@@ -111,6 +125,11 @@ void World::check_restored() {
                        "an agent whose stop was stored is " + std::string(to_string(state)) + ": " + id);
     }
   }
+  for (const std::string& id : opened_) {
+    const auto agent = run_->tree->find(id);
+    verdict_.require(agent && can_process(agent.value().state().value()), "G13",
+                     "an agent whose resume was stored is closed: " + id);
+  }
   for (const MessageId id : messages_.acknowledged()) {
     const MessageInfo info = run_->tree->message(id);
     const std::string agent = messages_.agent_of(id);
@@ -129,14 +148,17 @@ bool World::is_due() {
 }
 
 void World::poll(std::optional<Duration> budget) {
-  const bool is_known = woken_ || run_->more || (run_->asked && *run_->asked <= clock_.now());
-  const bool said = is_due();
+  const bool is_io = network_->is_ready();  // as the descriptor of the loop says
+  const bool is_known = is_io || woken_ || run_->more || (run_->asked && *run_->asked <= clock_.now());
+  const bool said = is_io || is_due();
+  expect_requests();
   const std::uint64_t before = events_;
   woken_ = false;
   in_poll_ = true;
   run_->more = budget ? run_->runtime.poll(*budget) : run_->runtime.poll();
   in_poll_ = false;
   ask_for_deadline();
+  if (!killed_) take_answers();
   if (events_ == before || killed_) return;
   verdict_.require(said, "wake-up", "a poll did work that next_deadline() had not announced");
   verdict_.require(is_known, "wake-up", "a poll did work for which on_wake() was not called");
@@ -145,7 +167,7 @@ void World::poll(std::optional<Duration> budget) {
 void World::poll_until_quiet() {
   for (int i = 0; i < 1000 && !tree_is_destroyed_ && !killed_; ++i) {
     poll();
-    if (!run_->more && !is_due()) return;
+    if (!run_->more && !is_due() && !network_->is_ready()) return;
   }
 }
 
@@ -175,11 +197,7 @@ void World::check() {
   if (run_->tree) gates_.check(*run_->tree);
 }
 
-void World::finish() {
-  pending_.clear();
-  store_.heal();
-  healed_ = true;
-  throws_ = false;
+void World::let_all_go_on() {
   static_cast<void>(run_->tree->unpause_all());
   gates_.paused_all(false);
   run_->tree->walk([this](const Agent& agent) {
@@ -187,9 +205,19 @@ void World::finish() {
     static_cast<void>(agent.release_queue());
     gates_.paused(agent.id(), false);
   });
+}
+
+void World::finish() {
+  pending_.clear();
+  store_.heal();
+  healed_ = true;
+  throws_ = false;
   bool rests = false;
   for (int round = 0; round < 400 && !rests && problem().empty(); ++round) {
+    const bool asks = !client_.asked().empty();  // perhaps for a pause
+    client_.send(client_.unsent(), verbs_);
     poll_until_quiet();
+    let_all_go_on();
     while (executor_.run_one()) {
     }
     for (test::FakeClient::Call* const call : run_->llm.open_calls()) test::FakeClient::complete(*call);
@@ -199,7 +227,7 @@ void World::finish() {
     clock_.advance(std::chrono::minutes(1));
     poll_until_quiet();
     check();
-    rests = !run_->more && run_->llm.open_calls().empty() && run_->tree->tasks().empty() &&
+    rests = !run_->more && !asks && run_->llm.open_calls().empty() && run_->tree->tasks().empty() &&
             executor_.empty() && !run_->tree->busy();
   }
   verdict_.require(rests, "G5", "the tree does not come to rest");
@@ -307,8 +335,10 @@ void World::on_event(const Event& event) {
   say(std::move(line));
   counts_.add("event " + std::string(to_string(place)));
   // A stop, also one by a lease or a budget, drops what waits: the tree may end before all of it is reported.
-  if (const auto* change = event.get<StateChanged>(); change != nullptr && !can_process(change->to))
+  if (const auto* change = event.get<StateChanged>(); change != nullptr && !can_process(change->to)) {
     messages_.may_drop(id);
+    opened_.clear();
+  }
   gates_.see(event);
   messages_.see(event);
   tool_rules_.see(event);

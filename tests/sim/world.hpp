@@ -3,8 +3,10 @@
 #pragma once
 
 #include "sim/command.hpp"
+#include "sim/console_client.hpp"
 #include "sim/gate_rules.hpp"
 #include "sim/message_rules.hpp"
+#include "sim/network.hpp"
 #include "sim/random.hpp"
 #include "sim/tool_rules.hpp"
 #include "sim/verdict.hpp"
@@ -102,9 +104,11 @@ class World {
 
   // The time of the process.
   void begin_run();
+  void install(Runtime& runtime);
   void end_run(bool killed);
   void restart(bool killed);
   void check_restored();
+  void let_all_go_on();
   // Work that is due is announced: asks before each poll whether one is due, and fails if a poll did
   // something that was not.
   void poll(std::optional<Duration> budget = {});
@@ -123,6 +127,7 @@ class World {
   bool act_on_tree(const Command& command);
   bool act_as_model(const Command& command);
   bool act_as_tool(const Command& command);
+  bool act_as_client(const Command& command);
   bool act_as_fault(const Command& command);
   void run_pending(Place place);
   void throw_if_due();
@@ -157,6 +162,11 @@ class World {
   MessageHandler handler();
   ToolPolicy policy();
 
+  // The console (world_console.cpp).
+  void expect_requests();
+  void take_answers();
+  void on_answer(const Answered& answer);
+
   // What is seen.
   void on_event(const Event& event);
   void check_history(const Agent& agent);
@@ -171,6 +181,8 @@ class World {
   SimClock clock_;
   SimExecutor executor_;
   SimStore store_;
+  const std::shared_ptr<SimNetwork> network_ = std::make_shared<SimNetwork>();
+  ConsoleClient client_, viewer_;
   std::shared_ptr<ToolRegistry> tools_;
   std::unique_ptr<Run> run_;
   std::optional<MemoryStore> killed_;  // what the store had when the process was killed in a callback
@@ -189,9 +201,11 @@ class World {
   std::vector<Agent> handles_;               // all that ever were
   std::map<std::string, bool> stops_;        // that the store has acknowledged; true: a delete
   std::set<std::string> resumed_;            // since their last stop or delete
+  std::set<std::string> opened_;             // the store has their resume, and nothing has closed them since
   std::set<std::string> resumes_by_itself_;  // AgentSpec::auto_resume
   std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t verbs_ = 0;   // commands that are no part of the loop
   std::uint64_t events_ = 0;  // and other callbacks
 
   std::uint64_t hash_ = 0xcbf2'9ce4'8422'2325U;

@@ -202,6 +202,10 @@ void World::note_resumed(const std::string& id) {
 
 void World::act(const Command& command) {
   say("> " + to_string(command));
+  if (command.act > Act::run_job && !act_as_client(command)) {
+    ++verbs_;
+    opened_.clear();
+  }
   if (!run_->tree) return;
   if (act_on_loop(command) || act_on_agent(command) || act_by_stop(command) || act_on_mailbox(command) ||
       act_on_conversation(command) || act_on_tree(command) || act_as_model(command) || act_as_tool(command))
@@ -332,12 +336,14 @@ bool World::act_by_stop(const Command& command) {
       };
       const bool now = options.when == StopWhen::now, cascade = options.cascade;
       const bool below = options.descendants_only;
+      const std::vector<std::string> children =
+          gates_.children(id);  // a callback of the stop may create more
       const VerbResult result = who.stop(std::move(options));
       note(command, text_of(result));
       if (result.took_effect() && !below) resumed_.erase(id);
       if (!result.took_effect() || !now) return true;
       if (below)
-        gates_.stopped_below(id);
+        for (const std::string& child : children) gates_.stopped(child, true);
       else
         gates_.stopped(id, cascade);
       if (run_->tree) gates_.check(*run_->tree);
@@ -635,6 +641,7 @@ bool World::act_as_fault(const Command& command) {
     case Act::destroy_tree:
       run_->audit.closed = true;
       tree_is_destroyed_ = true;
+      run_->shown.reset();
       run_->tree.reset();
       return true;
     case Act::kill:

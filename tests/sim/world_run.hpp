@@ -4,23 +4,33 @@
 #include "sim/world.hpp"
 #include "support/observe/event_audit.hpp"
 
+#include <agentcore/console.hpp>
+
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace agentcore::sim {
 
 struct World::Run {
   explicit Run(World& world)
       : runtime({.clock = &world.clock_, .seed = 1 + world.steps_}),
-        llm(runtime),
+        llm((world.install(runtime), runtime)),
         tree(std::make_unique<AgentTree>(runtime, options(world, llm))),
         audit(*tree, world.setup_[Knob::store] != 0) {
     wake = runtime.on_wake([&world] { world.woken_ = true; });
     llm.on_chat = [&world](test::FakeClient&, test::FakeClient::Call& call) { world.begin_model_call(call); };
     events = tree->on_event([&world](const Event& event) { world.on_event(event); });
+    if (world.setup_[Knob::console] == 0) return;
+    ConsoleOptions as_opened;
+    as_opened.port = 8700;
+    as_opened.max_writes_per_second = 1'000'000;
+    console = Console::open(runtime, std::move(as_opened)).value();
+    shown = console->show(*tree);
   }
   ~Run() {
     events.reset();
+    shown.reset();  // as a host does that ends its tree
     tree.reset();
   }
   static TreeOptions options(const World& world, LlmClient& llm) {
@@ -42,7 +52,8 @@ struct World::Run {
   test::FakeClient llm;
   std::unique_ptr<AgentTree> tree;
   test::Audit audit;
-  Subscription wake, events;
+  std::unique_ptr<Console> console;  // null: none
+  Subscription wake, events, shown;
   std::optional<TimePoint> asked;  // the last answer of next_deadline() that was in the future
   bool more = true;                // the last poll said that work is left
 };

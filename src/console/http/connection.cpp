@@ -8,10 +8,6 @@
 #include <new>
 #include <utility>
 
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 namespace agentcore::detail::console {
 namespace {
 
@@ -23,22 +19,11 @@ bool would_block(int error) noexcept {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-// The address of the other end, for the log: "127.0.0.1".
-std::string peer_of(int socket) {
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  char host[64] = {};
-  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0 ||
-      ::getnameinfo(reinterpret_cast<const sockaddr*>(&name), size, host, sizeof host, nullptr, 0,
-                    NI_NUMERICHOST) != 0)
-    return "unknown";
-  return host;
-}
-
 }  // namespace
 
 Connection::Connection(Server& server, int socket)
     : server_(&server),
+      sockets_(server.sockets()),
       socket_(socket),
       reader_(server.options().request),
       since_(server.engine().now()),
@@ -46,7 +31,7 @@ Connection::Connection(Server& server, int socket)
 }
 
 Connection::~Connection() {
-  if (phase_ != Phase::closed) ::close(socket_);
+  if (phase_ != Phase::closed) sockets_->close(socket_);
 }
 
 bool Connection::start() {
@@ -60,7 +45,7 @@ void Connection::close() {
   if (is_streaming()) server_->pump().remove(*this);
   phase_ = Phase::closed;
   server_->engine().unwatch(socket_);
-  ::close(socket_);
+  sockets_->close(socket_);
   server_->forget(*this);
   stream_.reset();
 }
@@ -83,7 +68,7 @@ void Connection::on_io(int /*descriptor*/, loop::IoEvents events) {
 
 void Connection::read_some() {
   char bytes[bytes_per_read];
-  const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
+  const ssize_t count = sockets_->recv(socket_, bytes, sizeof bytes);
   if (count < 0 && would_block(errno)) return;
   if (count < 0) return close();
   if (count == 0) return end_of_input();
@@ -126,7 +111,7 @@ void Connection::read_requests() {
 
 void Connection::hand_over() {
   Request request = reader_.take();
-  request.client = peer_of(socket_);
+  request.client = sockets_->peer_of(socket_);
   keep_alive_ = request.keep_alive && !(input_ended_ && in_.empty());
   head_only_ = request.method == "HEAD";
   phase_ = Phase::answering;
@@ -154,10 +139,10 @@ void Connection::refuse_for_load() {
   const std::string bytes = to_bytes(
       Response::error(503, "too_many_connections", "the console has as many connections as it may have"),
       false, false);
-  static_cast<void>(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  static_cast<void>(sockets_->send(socket_, bytes.data(), bytes.size()));
   // The request is here already, as a rule: see drain().
   char request[bytes_per_read];
-  static_cast<void>(::recv(socket_, request, sizeof request, MSG_DONTWAIT));
+  static_cast<void>(sockets_->recv(socket_, request, sizeof request));
   close();
 }
 
@@ -192,7 +177,7 @@ void Connection::answer(const Response& response, std::unique_ptr<Stream> stream
 
 void Connection::write_some() {
   while (has_output()) {
-    const ssize_t count = ::send(socket_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    const ssize_t count = sockets_->send(socket_, out_.data() + sent_, out_.size() - sent_);
     if (count < 0 && would_block(errno)) return;
     if (count < 0) return close();
     sent_ += static_cast<std::size_t>(count);
@@ -240,7 +225,7 @@ void Connection::drain() {
   phase_ = Phase::draining;
   stream_.reset();
   since_ = server_->engine().now();
-  ::shutdown(socket_, SHUT_WR);
+  sockets_->shutdown(socket_);
 }
 
 Stream::Next Connection::pump() {
@@ -265,7 +250,7 @@ void Connection::check_time(TimePoint now) {
     return refuse(server_->in_form(
         reader_.head(), Response::error(408, "request_timeout", "the request was not complete in time")));
   }
-  if (phase_ == Phase::reading && now - since_ > options.idle_timeout) return close();
+  if (is_idle() && now - since_ > options.idle_timeout) return close();
   // Its client may still wait for the answer, or is gone: that looks the same.
   if (phase_ == Phase::answering && input_ended_ && now - since_ > options.request_timeout) return close();
   if (phase_ == Phase::draining && now - since_ > drain_timeout) return close();

@@ -3,6 +3,7 @@
 
 #include "console/http/request_reader.hpp"
 #include "console/http/response.hpp"
+#include "console/http/sockets.hpp"
 #include "console/http/stream.hpp"
 #include "loop/io.hpp"
 
@@ -92,6 +93,7 @@ class Connection final : public loop::IoHandler, public std::enable_shared_from_
   bool has_output() const noexcept { return sent_ < out_.size(); }
 
   Server* server_;
+  const std::shared_ptr<Sockets> sockets_;
   const int socket_;
   Phase phase_ = Phase::reading;
   RequestReader reader_;

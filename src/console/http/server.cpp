@@ -2,74 +2,21 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <optional>
-#include <system_error>
 #include <utility>
-
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace agentcore::detail::console {
 namespace {
 
-constexpr int backlog = 1024;
 constexpr int accepts_per_poll = 64;
 constexpr Duration check_interval = std::chrono::seconds(1);
-// For a viewer that reads nothing. The system would give megabytes to each.
-constexpr int send_buffer_bytes = 64 << 10;
 // One eighth of the descriptors is left to the rest of the process: to calls of models, programs, files. If
 // the rest has taken more, the console may still have an eighth.
-constexpr rlim_t host_share = 8;
-
-std::string error_text(int error) {
-  return std::generic_category().message(error);
-}
-
-Error refused(const ServerOptions& options, std::string_view what, int error) {
-  return {Errc::network_error, "the console cannot " + std::string(what) + " " + options.address + ", port " +
-                                   std::to_string(options.port) + ": " + error_text(error)};
-}
-
-// The addresses of `options`, which need no name resolution.
-Result<std::shared_ptr<addrinfo>> parse_address(const ServerOptions& options) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const std::string port = std::to_string(options.port);
-  if (::getaddrinfo(options.address.c_str(), port.c_str(), &hints, &found) != 0)
-    return Error{Errc::invalid_config,
-                 "the address of the console is not a number such as 127.0.0.1 or ::1: " + options.address};
-  return std::shared_ptr<addrinfo>(found, ::freeaddrinfo);
-}
+constexpr std::size_t host_share = 8;
 
 bool is_lack(int error) noexcept {
   return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
-}
-
-// The same socket with the smallest descriptor that is free, if that is smaller. Without it a descriptor that
-// was given back would let the next connection look as if it had room.
-int moved_down(int socket) noexcept {
-  const int moved = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
-  if (moved < 0) return socket;
-  ::close(std::max(moved, socket));
-  return std::min(moved, socket);
-}
-
-std::uint16_t port_of(int socket) noexcept {
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
-  if (name.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(name).sin6_port);
-  return ntohs(reinterpret_cast<const sockaddr_in&>(name).sin_port);
 }
 
 }  // namespace
@@ -78,6 +25,7 @@ Server::Server(const std::shared_ptr<loop::Engine>& engine, ServerOptions option
     : engine_(engine),
       options_(std::move(options)),
       handler_(&handler),
+      sockets_(Sockets::of(*engine)),
       pump_(std::make_shared<StreamPump>(*engine, options_.stream_interval)) {
 }
 
@@ -94,18 +42,14 @@ Result<std::shared_ptr<Server>> Server::open(const std::shared_ptr<loop::Engine>
 }
 
 Result<void> Server::listen() {
-  const auto address = parse_address(options_);
-  if (!address) return address.error();
-  listener_ = ::socket((*address)->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (listener_ < 0) return refused(options_, "listen at", errno);
-  const int on = 1;
-  ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(listener_, (*address)->ai_addr, (*address)->ai_addrlen) != 0)
-    return refused(options_, "listen at", errno);
-  if (::listen(listener_, backlog) != 0) return refused(options_, "listen at", errno);
-  port_ = port_of(listener_);
+  const Result<int> listener = sockets_->listen(options_.address, options_.port);
+  if (!listener) return listener.error();
+  listener_ = *listener;
+  port_ = sockets_->port_of(listener_);
   if (const auto failed = engine_->watch(listener_, loop::IoEvents::readable, *this))
-    return refused(options_, "watch", failed.value());
+    return Error{Errc::network_error, "the console cannot watch its socket at " + options_.address +
+                                          ", port " + std::to_string(options_.port) + ": " +
+                                          failed.message()};
   accepting_ = true;
   return {};
 }
@@ -114,7 +58,7 @@ void Server::close() {
   if (handler_ == nullptr) return;
   handler_ = nullptr;
   if (accepting_) engine_->unwatch(listener_);
-  if (listener_ >= 0) ::close(listener_);
+  if (listener_ >= 0) sockets_->close(listener_);
   listener_ = -1;
   accepting_ = false;
   if (check_timer_ != 0) engine_->cancel_timer(check_timer_);
@@ -126,7 +70,7 @@ void Server::close() {
 void Server::on_io(int /*descriptor*/, loop::IoEvents /*events*/) {
   const auto self = shared_from_this();
   for (int i = 0; i < accepts_per_poll && listener_ >= 0; ++i) {
-    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int socket = sockets_->accept(listener_);
     if (socket >= 0) {
       if (!accept_one(socket)) return;
     } else if (is_lack(errno)) {
@@ -140,18 +84,17 @@ void Server::on_io(int /*descriptor*/, loop::IoEvents /*events*/) {
 // Returns false if the console was full: the next connection then waits for the next poll, so that the search
 // for one to close does not delay the loop.
 bool Server::accept_one(int socket) {
-  const int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &send_buffer_bytes, sizeof send_buffer_bytes);
   const bool had_room = has_room(socket);
   const bool has_place = had_room || make_room();
-  const int place = had_room ? socket : moved_down(socket);
+  // With the smallest descriptor that is free. Without that, one that was given back would let the next
+  // connection look as if it had room.
+  const int place = had_room ? socket : sockets_->moved_down(socket);
   std::shared_ptr<Connection> connection;
   try {
     connection = std::make_shared<Connection>(*this, place);
     connections_.push_back(connection);
   } catch (const std::bad_alloc&) {
-    if (!connection) ::close(place);
+    if (!connection) sockets_->close(place);
     return false;
   }
   connection->place_ = std::prev(connections_.end());
@@ -167,10 +110,10 @@ bool Server::accept_one(int socket) {
 // `newest`: the descriptor of a new connection. The system gives the smallest that is free.
 bool Server::has_room(int newest) const noexcept {
   if (connections_.size() >= options_.max_connections) return false;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
-  const rlim_t share = limit.rlim_cur / host_share;
-  return static_cast<rlim_t>(newest) < limit.rlim_cur - share || connections_.size() < share;
+  const std::size_t limit = sockets_->descriptor_limit();
+  if (limit == 0) return true;
+  const std::size_t share = limit / host_share;
+  return static_cast<std::size_t>(newest) < limit - share || connections_.size() < share;
 }
 
 // Closes a connection for a new one. Returns false if there is none that may be closed.

@@ -5,6 +5,7 @@
 #include "console/http/reply.hpp"
 #include "console/http/request.hpp"
 #include "console/http/request_reader.hpp"
+#include "console/http/sockets.hpp"
 #include "console/http/stream_pump.hpp"
 #include "loop/engine.hpp"
 #include "loop/io.hpp"
@@ -74,6 +75,7 @@ class Server final : private loop::IoHandler, public std::enable_shared_from_thi
   // For connections.
   loop::Engine& engine() noexcept { return *engine_; }
   StreamPump& pump() noexcept { return *pump_; }
+  const std::shared_ptr<Sockets>& sockets() const noexcept { return sockets_; }
   void handle(const Request& request, Reply reply);
   std::optional<Response> refuse(const Request& head) {
     return handler_ != nullptr ? handler_->refuse(head) : std::nullopt;
@@ -97,6 +99,7 @@ class Server final : private loop::IoHandler, public std::enable_shared_from_thi
   const std::shared_ptr<loop::Engine> engine_;
   const ServerOptions options_;
   RequestHandler* handler_;  // null: closed
+  const std::shared_ptr<Sockets> sockets_;
   const std::shared_ptr<StreamPump> pump_;
   int listener_ = -1;
   bool accepting_ = false;  // the listener is watched

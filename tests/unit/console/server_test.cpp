@@ -154,6 +154,21 @@ TEST_CASE("a client that sends slowly or nothing is closed in time", "[console][
   CHECK_FALSE(viewer.ended());
 }
 
+TEST_CASE("a loop that comes late answers the requests that have arrived", "[console][http]") {
+  testing::ManualClock clock;
+  ConsoleLife life({}, {}, {.clock = &clock});
+  ConsoleClient client(life.console->port());
+  for (int i = 0; i < 3; ++i) client.send(life.text_of("GET", "/healthz"));
+  int answers = 0;
+  while (answers < 3) {
+    life.runtime.poll();
+    client.receive();
+    while (client.take_answer()) ++answers;
+    REQUIRE_FALSE(client.ended());
+    if (answers != 0) clock.advance(2min);
+  }
+}
+
 TEST_CASE("a request that waits is forgotten when its client is gone", "[console][http][G15]") {
   testing::ManualClock clock;
   ConsoleLife life({.max_connections = 10}, {}, {.clock = &clock});

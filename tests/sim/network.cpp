@@ -1,0 +1,136 @@
+#include "sim/network.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace agentcore::sim {
+
+using detail::platform::has;
+using detail::platform::IoEvents;
+using detail::platform::Ready;
+
+std::shared_ptr<SimSocket> SimNetwork::connect() {
+  if (!listener_) return nullptr;
+  return backlog_.emplace_back(std::make_shared<SimSocket>());
+}
+
+void SimNetwork::end_process() {
+  for (const auto& waiting : backlog_) waiting->server_ended = waiting->server_gone = true;
+  for (const auto& [descriptor, socket] : sockets_) socket->server_ended = socket->server_gone = true;
+  backlog_.clear();
+  sockets_.clear();
+  listener_.reset();
+}
+
+bool SimNetwork::is_ready() const {
+  return poller_ != nullptr && poller_->is_ready();
+}
+
+int SimNetwork::smallest_free() const {
+  int free = 10;
+  while (listener_ == free || sockets_.contains(free)) ++free;
+  return free;
+}
+
+IoEvents SimNetwork::events_of(int descriptor) const {
+  if (listener_ == descriptor) return backlog_.empty() ? IoEvents::none : IoEvents::readable;
+  const auto found = sockets_.find(descriptor);
+  if (found == sockets_.end()) return IoEvents::none;
+  const SimSocket& socket = *found->second;
+  if (socket.client_gone) return IoEvents::readable | IoEvents::writable | IoEvents::error;
+  const bool readable = !socket.to_server.empty() || socket.client_ended;
+  const bool writable = socket.to_client.size() < window;
+  return (readable ? IoEvents::readable : IoEvents::none) | (writable ? IoEvents::writable : IoEvents::none);
+}
+
+Result<int> SimNetwork::listen(const std::string&, std::uint16_t) {
+  listener_ = smallest_free();
+  return *listener_;
+}
+
+int SimNetwork::accept(int) {
+  if (backlog_.empty()) return errno = EAGAIN, -1;
+  const int descriptor = smallest_free();
+  sockets_[descriptor] = std::move(backlog_.front());
+  backlog_.pop_front();
+  return descriptor;
+}
+
+ssize_t SimNetwork::recv(int descriptor, char* into, std::size_t size) {
+  SimSocket& socket = *sockets_.at(descriptor);
+  if (socket.client_gone && !socket.client_ended) return errno = ECONNRESET, -1;
+  if (socket.to_server.empty()) return socket.client_ended ? 0 : (errno = EAGAIN, -1);
+  std::size_t count = std::min(size, socket.to_server.size());
+  if (most_per_call_ != 0) count = std::min(count, most_per_call_);
+  socket.to_server.copy(into, count);
+  socket.to_server.erase(0, count);
+  return static_cast<ssize_t>(count);
+}
+
+ssize_t SimNetwork::send(int descriptor, const char* bytes, std::size_t size) {
+  SimSocket& socket = *sockets_.at(descriptor);
+  if (socket.client_gone) return errno = EPIPE, -1;
+  if (socket.to_client.size() >= window) return errno = EAGAIN, -1;
+  std::size_t count = std::min(size, window - socket.to_client.size());
+  if (most_per_call_ != 0) count = std::min(count, most_per_call_);
+  socket.to_client.append(bytes, count);
+  return static_cast<ssize_t>(count);
+}
+
+void SimNetwork::shutdown(int descriptor) {
+  sockets_.at(descriptor)->server_ended = true;
+}
+
+void SimNetwork::close(int descriptor) {
+  if (listener_ == descriptor) {
+    for (const auto& waiting : std::exchange(backlog_, {}))
+      waiting->server_ended = waiting->server_gone = true;
+    listener_.reset();
+    return;
+  }
+  SimSocket& socket = *sockets_.at(descriptor);
+  socket.server_ended = socket.server_gone = true;
+  sockets_.erase(descriptor);
+}
+
+SimPoller::SimPoller(std::shared_ptr<SimNetwork> network, bool one_at_a_time)
+    : network_(std::move(network)), one_at_a_time_(one_at_a_time) {
+  network_->poller_ = this;
+}
+
+SimPoller::~SimPoller() {
+  network_->poller_ = nullptr;
+}
+
+bool SimPoller::update(int descriptor, IoEvents, IoEvents to, std::uint32_t serial) {
+  if (to == IoEvents::none)
+    watched_.erase(descriptor);
+  else
+    watched_[descriptor] = {to, serial};
+  return true;
+}
+
+bool SimPoller::wait(std::optional<Duration>, std::vector<Ready>& ready) {
+  const std::size_t before = ready.size();
+  for (const auto& [descriptor, watched] : watched_) {
+    const IoEvents found = network_->events_of(descriptor) & (watched.events | IoEvents::error);
+    if (found != IoEvents::none) ready.push_back({descriptor, watched.serial, found});
+  }
+  if (!one_at_a_time_ || ready.size() <= before + 1) return false;
+  const auto first = ready.begin() + static_cast<std::ptrdiff_t>(before);
+  auto next = std::find_if(first, ready.end(), [this](const Ready& one) { return one.descriptor > last_; });
+  if (next == ready.end()) next = first;
+  last_ = next->descriptor;
+  *first = *next;
+  ready.resize(before + 1);
+  return true;
+}
+
+bool SimPoller::is_ready() const {
+  return std::any_of(watched_.begin(), watched_.end(), [this](const auto& one) {
+    return (network_->events_of(one.first) & (one.second.events | IoEvents::error)) != IoEvents::none;
+  });
+}
+
+}  // namespace agentcore::sim

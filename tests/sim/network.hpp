@@ -1,0 +1,103 @@
+// SimNetwork: the sockets of a console, and the poller that watches them, in memory. Clients are commands.
+#pragma once
+
+#include "console/http/sockets.hpp"
+#include "platform/poller.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace agentcore::sim {
+
+// One connection: two streams of bytes, each with an end.
+struct SimSocket {
+  std::string to_server, to_client;
+  bool client_ended = false;  // it sends nothing more
+  bool client_gone = false;   // it has closed or reset the connection: what is sent to it fails
+  bool server_ended = false;  // it sends nothing more
+  bool server_gone = false;   // it has closed the connection, or has never accepted it
+};
+
+class SimPoller;
+
+// The system's part. It gives the smallest number that is free, as systems do.
+class SimNetwork final : public detail::console::Sockets {
+ public:
+  // How many bytes a connection holds that its client has not read.
+  static constexpr std::size_t window = 16 << 10;
+
+  // How many bytes one call of the system takes or gives at most; 0: no limit.
+  void limit_calls(std::size_t bytes) { most_per_call_ = bytes; }
+  // Null: nobody listens.
+  std::shared_ptr<SimSocket> connect();
+  // The process has ended, and all of its sockets with it.
+  void end_process();
+  // Something that the poller watches is ready.
+  bool is_ready() const;
+  // How many descriptors the process has open.
+  std::size_t open() const noexcept { return sockets_.size() + (listener_ ? 1 : 0); }
+
+  Result<int> listen(const std::string& address, std::uint16_t port) override;
+  std::uint16_t port_of(int) override { return 8700; }
+  int accept(int listener) override;
+  std::string peer_of(int) override { return "127.0.0.1"; }
+  ssize_t recv(int socket, char* into, std::size_t size) override;
+  ssize_t send(int socket, const char* bytes, std::size_t size) override;
+  void shutdown(int socket) override;
+  void close(int socket) override;
+  int moved_down(int socket) override { return socket; }
+  std::size_t descriptor_limit() override { return 1'000; }
+
+ private:
+  friend SimPoller;
+  int smallest_free() const;
+  detail::platform::IoEvents events_of(int descriptor) const;
+
+  std::map<int, std::shared_ptr<SimSocket>> sockets_;
+  std::optional<int> listener_;
+  std::deque<std::shared_ptr<SimSocket>> backlog_;
+  std::size_t most_per_call_ = 0;
+  SimPoller* poller_ = nullptr;
+};
+
+// Finds what is ready in a SimNetwork, and never waits.
+class SimPoller final : public detail::platform::Poller {
+ public:
+  // `one_at_a_time`: wait() finds one descriptor, the others later.
+  SimPoller(std::shared_ptr<SimNetwork> network, bool one_at_a_time);
+  ~SimPoller() override;
+  SimPoller(const SimPoller&) = delete;
+  SimPoller& operator=(const SimPoller&) = delete;
+
+  bool watch_wake(int) override { return true; }
+  bool wait(std::optional<Duration> timeout, std::vector<detail::platform::Ready>& ready) override;
+  bool has_descriptor() const noexcept override { return true; }
+  int open_descriptor() noexcept override { return 3; }
+  bool open_timer() noexcept override { return true; }
+  void arm_timer(TimePoint, TimePoint) noexcept override {}
+  void mute(bool) noexcept override {}
+
+  bool is_ready() const;
+
+ protected:
+  bool update(int descriptor, detail::platform::IoEvents from, detail::platform::IoEvents to,
+              std::uint32_t serial) override;
+
+ private:
+  struct Watched {
+    detail::platform::IoEvents events;
+    std::uint32_t serial;
+  };
+  std::map<int, Watched> watched_;
+  const std::shared_ptr<SimNetwork> network_;
+  const bool one_at_a_time_;
+  int last_ = 0;  // the next wait() looks at those behind it first
+};
+
+}  // namespace agentcore::sim
