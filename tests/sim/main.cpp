@@ -39,6 +39,7 @@ int report(const Script& script, const Outcome& outcome, bool shrink) {
 
 void print(const Counts& counts) {
   for (const auto& [what, count] : counts.done) std::cout << count << '\t' << what << '\n';
+  std::cout << to_string(counts.coverage);
 }
 
 }  // namespace

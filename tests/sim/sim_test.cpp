@@ -104,6 +104,13 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
     CHECK(all.done[std::string(to_string(act)) + ": done"] != 0);
   }
   CHECK(all.done["run_job: ran"] != 0);
+  for (std::size_t i = 0; i < act_count; ++i) {
+    for (int state = 0; is_verb(Act(i)) && state < agentcore::agent_state_count; ++state) {
+      CAPTURE(to_string(Act(i)), to_string(agentcore::AgentState(state)));
+      CHECK(all.coverage.count(Act(i), agentcore::AgentState(state)) != 0);
+    }
+  }
+  CHECK(all.coverage.size() >= 1000);
   const std::vector<std::string_view> rare = {"WindowClosed", "Abandoned", "ContextTrimmed",
                                               "CompactionChanged"};
   for (std::size_t i = 1; i < place_count(); ++i) {

@@ -155,8 +155,10 @@ void World::poll(std::optional<Duration> budget) {
   const std::uint64_t before = events_;
   woken_ = false;
   in_poll_ = true;
+  has_budget_ = !budget;
   run_->more = budget ? run_->runtime.poll(*budget) : run_->runtime.poll();
   in_poll_ = false;
+  has_budget_ = true;
   ask_for_deadline();
   if (!killed_) take_answers();
   if (events_ == before || killed_) return;

@@ -4,6 +4,7 @@
 
 #include "sim/command.hpp"
 #include "sim/console_client.hpp"
+#include "sim/coverage.hpp"
 #include "sim/gate_rules.hpp"
 #include "sim/message_rules.hpp"
 #include "sim/network.hpp"
@@ -64,6 +65,7 @@ class SimStore final : public Store {
   void refuse(std::uint32_t commits) { refused_ = commits; }
   void answer_wrongly(std::uint32_t commits) { unknown_ = commits; }
   void heal() { refused_ = unknown_ = 0; }
+  bool fails() const noexcept { return refused_ != 0 || unknown_ != 0; }
   MemoryStore records;
 
  private:
@@ -73,11 +75,13 @@ class SimStore final : public Store {
 
 // How often what was done, for the report of a run.
 struct Counts {
-  std::map<std::string, std::uint64_t> done;  // "stop of processing", "stop in ToolStarted", "accepted send"
+  std::map<std::string, std::uint64_t> done;  // "stop: done", "in ToolStarted", "event ToolStarted"
+  Coverage coverage;
 
   void add(const std::string& what) { ++done[what]; }
   void add(const Counts& other) {
     for (const auto& [what, count] : other.done) done[what] += count;
+    coverage.add(other.coverage);
   }
 };
 
@@ -131,6 +135,7 @@ class World {
   bool act_as_fault(const Command& command);
   void run_pending(Place place);
   void throw_if_due();
+  void note_coverage(const Command& command);
   void note(const Command& command, const std::string& outcome);
   void note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched);
 
@@ -191,9 +196,10 @@ class World {
   std::optional<Agent> restored_;  // its AgentRestored is being delivered
   bool woken_ = false;
   bool in_poll_ = false;
-  bool healed_ = false;  // finish() has begun
-  bool throws_ = false;  // the next callback throws
-  int depth_ = 0;        // of commands within callbacks
+  bool healed_ = false;     // finish() has begun
+  bool throws_ = false;     // the next callback throws
+  int depth_ = 0;           // of commands within callbacks
+  bool has_budget_ = true;  // of the poll that runs
 
   std::vector<Command> pending_;  // that wait for their callback
   std::vector<std::shared_ptr<HeldCall>> held_;

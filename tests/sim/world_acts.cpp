@@ -207,10 +207,21 @@ void World::act(const Command& command) {
     opened_.clear();
   }
   if (!run_->tree) return;
+  if (is_verb(command.act)) note_coverage(command);
   if (act_on_loop(command) || act_on_agent(command) || act_by_stop(command) || act_on_mailbox(command) ||
       act_on_conversation(command) || act_on_tree(command) || act_as_model(command) || act_as_tool(command))
     return;
   act_as_fault(command);
+}
+
+void World::note_coverage(const Command& command) {
+  const auto state = agent(command.n[0]).state();
+  if (!state) return;
+  const Fault fault = store_.fails() ? Fault::store
+                      : throws_      ? Fault::callback
+                      : !has_budget_ ? Fault::no_budget
+                                     : Fault::none;
+  counts_.coverage.add({command.act, state.value(), command.place, fault});
 }
 
 bool World::act_on_loop(const Command& command) {
