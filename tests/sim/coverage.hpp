@@ -34,7 +34,6 @@ class Coverage {
     AgentState state;
     Place place;
     Fault fault;
-    friend auto operator<=>(const Point&, const Point&) = default;
   };
 
   void add(const Point& point) { ++points_[key_of(point)]; }

@@ -46,7 +46,7 @@ const std::array<Choices, 16> features = {{
      {Act::regenerate, 3},
      {Act::truncate_answer, 1},
      {Act::acknowledge, 2}},
-    {{Act::cancel_call, 3}, {Act::complete_call, 3}, {Act::cancel_task, 2}, {Act::model_calls, 4}},
+    {{Act::cancel_call, 3}, {Act::complete_call, 3}, {Act::cancel_task, 5}, {Act::model_calls, 4}},
     {{Act::tool_progress, 2},
      {Act::tool_asks, 3},
      {Act::tool_sends, 3},
@@ -101,7 +101,7 @@ Script script_of_seed(std::uint64_t seed) {
   // Half of the agents are of one kind, and half of the calls of one tool: else kinds that need several
   // commands in a row would do nothing.
   std::uint32_t kind = random.below(spec_kinds), tool = random.below(tool_kinds);
-  if (random.once_in(8)) {
+  if (random.once_in(6)) {
     kind = 7;
     tool = 3;  // background tasks
   }
