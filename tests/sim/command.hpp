@@ -25,6 +25,7 @@ enum class Act : std::uint8_t {
   run_job,
   // Agents.
   create_root,
+  create_many,
   create_child,
   send,
   send_urgent,

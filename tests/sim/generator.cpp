@@ -115,6 +115,8 @@ Script script_of_seed(std::uint64_t seed) {
     return command;
   };
   script.commands.push_back({.act = Act::create_root, .n = {0, random.below(1000), 0}});
+  if (random.once_in(100))
+    script.commands.push_back({.act = Act::create_many, .n = {0, random.below(1000), 0}});
   while (script.commands.size() < length) {
     Command command = any();
     if (callbacks != 0 && random.once_in(callbacks == 1 ? 12 : 4) && may_be_in_callback(command.act))

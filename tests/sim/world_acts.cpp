@@ -268,6 +268,15 @@ bool World::act_on_agent(const Command& command) {
         resumes_by_itself_.erase(id);
       return true;
     }
+    case Act::create_many: {
+      std::uint32_t made = 0;
+      AgentSpec wanted = spec(0);
+      wanted.id.clear();
+      const auto shared = std::make_shared<const AgentSpec>(std::move(wanted));
+      while (made < 500 + command.n[1] * 3 && who.create_child(shared)) ++made;
+      note(command, made != 0 ? "done" : "refused");
+      return true;
+    }
     case Act::grant:
       note(command, text_of(who.grant({.turns = command.n[1] % 5 + 1})));
       return true;
