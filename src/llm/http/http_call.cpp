@@ -32,7 +32,8 @@ HttpCall::~HttpCall() {
 }
 
 void HttpCall::on_head(const net::HttpHead& head) {
-  const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::milliseconds>(shared_->engine->clock().wall_time());
   answer_.begin(head, now);
   if (head.status < 300) parts_.again = nullptr;  // it holds a copy of the request
   if (const auto limit = rate_limit(head, now); limit && !parts_.handle->is_stopped())

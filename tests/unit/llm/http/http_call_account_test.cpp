@@ -118,6 +118,29 @@ TEST_CASE_METHOD(Account, "an error has the retry delay of the server", "[llm][X
   CHECK(error.retry_after == 7s);
 }
 
+// A program whose Clock is not that of the system, a simulation for example, gets the same delay each time.
+TEST_CASE_METHOD(Account, "a date to try again is compared with the wall time of the Runtime's clock",
+                 "[llm][X19]") {
+  class DatedClock final : public Clock {
+   public:
+    TimePoint now() const noexcept override { return TimePoint(1h); }
+    WallTime wall_time() const noexcept override {
+      return std::chrono::sys_days(std::chrono::year(2031) / 1 / 1) + 12h;
+    }
+    bool runs_by_itself() const noexcept override { return false; }
+  } dated;
+  Runtime elsewhere({.clock = &dated});
+  end();
+  heard = {};
+  shared = std::make_shared<HttpShared>(detail::loop::engine_of(elsewhere), detail::llm::openai_chat(),
+                                        Redactor(), 1 << 20, 1 << 20);
+  call = std::make_unique<HttpCall>(shared, parts("c"), ChatRequest(), stop.get_token(),
+                                    ChatSink(std::make_unique<Receiver>(*this)));
+  const ChatError& error = failure(429, R"({"error":{"message":"slow down"}})",
+                                   {{"retry-after", "Wed, 01 Jan 2031 12:00:20 GMT"}});
+  CHECK(error.retry_after == 20s);
+}
+
 TEST_CASE_METHOD(Account, "an HTML error page keeps Retry-After", "[llm][X19][O5]") {
   const ChatError& error = failure(503, "<html>busy</html>", {{"retry-after", "1"}});
   CHECK(error.code == Errc::http_error);
