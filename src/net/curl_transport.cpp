@@ -29,6 +29,13 @@ struct Service {
   Service& operator=(const Service&) = delete;
 };
 
+// What the clients of an engine use.
+struct Chosen {
+  const std::shared_ptr<Transport> transport;
+
+  explicit Chosen(std::shared_ptr<Transport> made) noexcept : transport(std::move(made)) {}
+};
+
 bool has_http2() noexcept {
   const curl_version_info_data* const built = curl_version_info(CURLVERSION_NOW);
   return speaks_http2(built->version_num, built->features);
@@ -41,7 +48,12 @@ std::shared_ptr<const void> Transport::library() {
 }
 
 std::shared_ptr<Transport> Transport::of(loop::Engine& engine) {
-  return CurlTransport::of(engine);
+  return engine.service<Chosen>([&engine] { return std::make_shared<Chosen>(CurlTransport::of(engine)); })
+      ->transport;
+}
+
+void Transport::install(loop::Engine& engine, std::shared_ptr<Transport> transport) {
+  engine.service<Chosen>([&] { return std::make_shared<Chosen>(std::move(transport)); });
 }
 
 std::shared_ptr<CurlTransport> CurlTransport::of(loop::Engine& engine, std::size_t pool_size) {

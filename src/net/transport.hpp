@@ -87,8 +87,11 @@ class Transport {
   // transport does so, too.
   static std::shared_ptr<const void> library();
 
-  // The engine's transport, created when it is first needed. @loop_thread
+  // The engine's transport, created when it is first needed: libcurl's, or the installed one. @loop_thread
   static std::shared_ptr<Transport> of(loop::Engine& engine);
+  // For tests: of() returns `transport` from now on. Called before the first of(); the engine holds it until
+  // it is closed. @loop_thread
+  static void install(loop::Engine& engine, std::shared_ptr<Transport> transport);
 
   // A handle for a transfer of this transport. @loop_thread
   virtual std::shared_ptr<CallHandle> make_handle() = 0;

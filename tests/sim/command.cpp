@@ -67,6 +67,11 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
                                                                "model_calls",
                                                                "model_is_cut",
                                                                "model_fails",
+                                                               "server_sends",
+                                                               "server_errors",
+                                                               "server_resets",
+                                                               "server_closes",
+                                                               "server_garbage",
                                                                "tool_done",
                                                                "tool_fails",
                                                                "tool_dropped",
@@ -87,10 +92,10 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
 static_assert(act_names.back() == "kill");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
-    "store",         "background_store", "durability",  "turns_go_on", "max_attempts",
-    "mailbox_limit", "no_grace",         "deaf_models", "deaf_tools",  "eager_stops",
-    "instant_tools", "small_limits",     "console",     "small_io"};
-static_assert(knob_names.back() == "small_io");
+    "store",    "background_store", "durability", "turns_go_on", "max_attempts",  "mailbox_limit",
+    "no_grace", "deaf_models",      "deaf_tools", "eager_stops", "instant_tools", "small_limits",
+    "console",  "small_io",         "models",     "call_limits"};
+static_assert(knob_names.back() == "call_limits");
 
 constexpr std::size_t event_count = std::variant_size_v<EventBody>;
 constexpr std::array<std::string_view, event_count> event_names = {
@@ -107,7 +112,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<event_count - 1, EventBo
 
 constexpr std::size_t callback_count = static_cast<std::size_t>(Callback::last);
 constexpr std::array<std::string_view, callback_count> callback_names = {
-    "model_call", "tool_call", "handler", "message_end", "settled", "policy"};
+    "model_call", "tool_call", "handler", "message_end", "settled", "policy", "retry"};
 
 template <std::size_t size>
 std::optional<std::size_t> index_of(const std::array<std::string_view, size>& names, std::string_view name) {

@@ -76,6 +76,12 @@ enum class Act : std::uint8_t {
   model_calls,
   model_is_cut,
   model_fails,
+  // The servers of models behind HTTP (Knob::models).
+  server_sends,
+  server_errors,
+  server_resets,
+  server_closes,
+  server_garbage,
   // Tools.
   tool_done,
   tool_fails,
@@ -108,7 +114,16 @@ struct Place {
   friend bool operator==(Place, Place) noexcept = default;
 };
 // The callbacks that are no events: their numbers follow those of the alternatives of EventBody, from 1.
-enum class Callback : std::uint8_t { model_call, tool_call, handler, message_end, settled, policy, last };
+enum class Callback : std::uint8_t {
+  model_call,
+  tool_call,
+  handler,
+  message_end,
+  settled,
+  policy,
+  retry,
+  last
+};
 Place place_of_event(std::size_t index) noexcept;
 Place place_of(Callback callback) noexcept;
 std::size_t place_count() noexcept;
@@ -143,8 +158,10 @@ enum class Knob : std::uint8_t {
   small_limits,      // 1: limits of agents, tasks, lingering calls and reasks are as small as possible
   console,           // 1: a console shows the tree
   small_io,          // 1: the poller finds one descriptor at a time; else n: a call moves n bytes at most
+  models,            // 0: clients of a kind of their own; then HTTP: a client of each provider, and routers
+  call_limits,       // of the router: 1: one call; 2: one for each endpoint; 3: for each agent; 4: by time
 };
-constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::small_io) + 1;
+constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::call_limits) + 1;
 std::string_view to_string(Knob knob) noexcept;
 
 struct Setup {

@@ -84,6 +84,7 @@ void GateRules::resumed_all() {
 }
 
 void GateRules::paused(const std::string& id, bool paused) {
+  pauses_ += paused ? 1 : 0;
   if (paused) {
     now_.paused.insert(id);
   } else {
@@ -93,6 +94,7 @@ void GateRules::paused(const std::string& id, bool paused) {
 }
 
 void GateRules::paused_all(bool paused) {
+  pauses_ += paused ? 1 : 0;
   now_.all_paused = paused;
   reported_.all_paused = reported_.all_paused && paused;
 }
@@ -126,6 +128,21 @@ void GateRules::is_open(const Closed& closed, const std::string& id, std::string
   // What belongs to a call that had begun goes on in a pause: the turns of agents that do the call.
   if (begins && !is_delegated(id))
     verdict_.require(!is_paused(closed, id), "G1", std::string(what) + " of a paused agent: " + id);
+}
+
+bool GateRules::is_cut(const std::string& id, std::uint64_t turn) const {
+  const auto cut = now_.turns.find(id);
+  return turn != 0 && cut != now_.turns.end() && cut->second == turn;
+}
+
+void GateRules::may_not_be_paused(const std::string& id, std::string_view what) {
+  verdict_.require(is_delegated(id) || !is_paused(now_, id), "G1",
+                   std::string(what) + " of a paused agent: " + id);
+}
+
+void GateRules::goes_out(const std::string& id, std::string_view what) {
+  arrives(id, what);
+  verdict_.require(!is_cut(id, turn_of(id)), "G1", std::string(what) + " of a turn that was ended: " + id);
 }
 
 void GateRules::in_turn(const std::string& id, std::uint64_t turn, std::string_view what) {

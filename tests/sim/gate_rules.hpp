@@ -39,6 +39,14 @@ class GateRules {
 
   // Something begins: a function of the host was called for it.
   void begins(const std::string& id, std::string_view what) { is_open(now_, id, what, true); }
+  // Something for which nothing of the host was called yet: an agent in a pause begins nothing.
+  void may_not_be_paused(const std::string& id, std::string_view what);
+  // What has begun goes out now, as a part of a turn that was not ended.
+  void goes_out(const std::string& id, std::string_view what);
+  // How many pauses there were.
+  std::uint64_t pauses() const noexcept { return pauses_; }
+  bool is_stopped(const std::string& id) const { return now_.agents.contains(id); }
+  bool is_cut(const std::string& id, std::uint64_t turn) const;
   // Something arrives, of an operation that had begun.
   void arrives(const std::string& id, std::string_view what) { is_open(now_, id, what, false); }
   // An event. Those that were emitted while a callback ran are delivered after it: a verb of that callback
@@ -69,6 +77,7 @@ class GateRules {
   std::set<std::string> people_;                // AgentRole::user
   std::map<std::string, std::uint64_t> turns_;  // in progress
   Closed now_, reported_;
+  std::uint64_t pauses_ = 0;
 };
 
 }  // namespace agentcore::sim

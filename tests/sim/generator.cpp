@@ -1,5 +1,6 @@
 #include "sim/generator.hpp"
 
+#include "sim/http_models.hpp"
 #include "sim/random.hpp"
 
 #include <array>
@@ -47,7 +48,7 @@ const std::array<Choices, 16> features = {{
      {Act::truncate_answer, 1},
      {Act::acknowledge, 2}},
     {{Act::cancel_call, 3}, {Act::complete_call, 3}, {Act::cancel_task, 5}, {Act::model_calls, 4}},
-    {{Act::tool_progress, 2},
+    {{Act::tool_progress, 4},
      {Act::tool_asks, 3},
      {Act::tool_sends, 3},
      {Act::tool_creates, 3},
@@ -67,17 +68,25 @@ const std::array<Choices, 16> features = {{
      {Act::callback_throws, 2},
      {Act::poll_without_budget, 3}},
 }};
+// Each is in three of four runs with models over HTTP.
+const std::array<Choices, 3> server_features = {{
+    {{Act::server_sends, 8}, {Act::server_closes, 1}, {Act::server_garbage, 1}},
+    {{Act::server_errors, 8}, {Act::server_resets, 3}},
+    {{Act::server_sends, 4}, {Act::next_timer, 8}, {Act::time_passes, 2}},
+}};
 
 bool may_be_in_callback(Act act) {
   return act != Act::restart && act != Act::poll_until_quiet && act != Act::run_job;
 }
 
 Setup any_setup(Random& random) {
-  static constexpr std::array<std::uint32_t, knob_count> choices = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2, 2, 5};
+  static constexpr std::array<std::uint32_t, knob_count> choices = {2, 2, 3, 2, 4, 5, 2, 3,
+                                                                    3, 2, 3, 2, 2, 5, 1, 5};
   Setup setup;
   for (std::size_t i = 0; i < knob_count; ++i)
     if (random.once_in(2)) setup.values[i] = random.below(choices[i]);
   setup[Knob::store] = random.below(2);
+  setup[Knob::models] = random.once_in(2) ? random.below(model_choices()) : 0;
   return setup;
 }
 
@@ -96,6 +105,9 @@ Script script_of_seed(std::uint64_t seed) {
   add(basics);
   for (const Choices& feature : features)
     if (random.once_in(2)) add(feature);
+  if (script.setup[Knob::models] != 0)
+    for (const Choices& feature : server_features)
+      if (!random.once_in(4)) add(feature);
   const std::uint32_t callbacks = random.below(3);  // 0: none; else one command of 12 or 4 is in a callback
   const std::uint32_t length = 20 + random.below(random.once_in(10) ? 400 : 100);
   // Half of the agents are of one kind, and half of the calls of one tool: else kinds that need several

@@ -4,6 +4,8 @@
 #include "support/amount.hpp"
 #include "support/catch.hpp"
 
+#include <agentcore/provider.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -72,7 +74,7 @@ TEST_CASE("a script is the same after it was written and read", "[sim]") {
 // A generator whose verbs are all refused would find nothing.
 TEST_CASE("each command takes effect in some run, and each callback has a command", "[sim]") {
   Counts all;
-  for (std::uint64_t seed = 1; seed <= 1500; ++seed) all.add(run(script_of_seed(seed)).counts);
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) all.add(run(script_of_seed(seed)).counts);
   // Those that note no outcome, and an approval of a fork's grant.
   const std::vector<Act> silent = {Act::poll,
                                    Act::poll_until_quiet,
@@ -85,6 +87,11 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
                                    Act::model_calls,
                                    Act::model_is_cut,
                                    Act::model_fails,
+                                   Act::server_sends,
+                                   Act::server_errors,
+                                   Act::server_resets,
+                                   Act::server_closes,
+                                   Act::server_garbage,
                                    Act::tool_done,
                                    Act::tool_fails,
                                    Act::tool_dropped,
@@ -111,6 +118,22 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
     }
   }
   CHECK(all.coverage.size() >= 1000);
+  for (Act act = Act::model_text; act <= Act::server_garbage; act = Act(static_cast<int>(act) + 1)) {
+    CAPTURE(to_string(act));
+    CHECK(all.done[std::string(to_string(act)) + ": sent"] != 0);
+  }
+  for (const agentcore::Provider& provider : agentcore::providers()) {
+    CAPTURE(provider.name);
+    CHECK(all.done["sent to " + std::string(provider.name)] != 0);
+  }
+  for (const std::string end :
+       {"transfer  200", "transfer  429", "transfer  5", "transfer cancelled 0", "transfer cancelled 200",
+        "transfer connect_timeout", "transfer first_byte_timeout", "transfer stall_timeout",
+        "transfer network_error", "transfer resolve_failed", "transfer tls_error"}) {
+    CAPTURE(end);
+    const auto first = all.done.lower_bound(end);
+    CHECK((first != all.done.end() && first->first.starts_with(end)));
+  }
   const std::vector<std::string_view> rare = {"WindowClosed", "Abandoned", "ContextTrimmed",
                                               "CompactionChanged"};
   for (std::size_t i = 1; i < place_count(); ++i) {

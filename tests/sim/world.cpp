@@ -60,7 +60,7 @@ void World::begin_run() {
   options.max_attempts =
       setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
   options.code.add_tools("tools", tools_);
-  options.code.add_llm("llm", &run_->llm);
+  options.code.add_llm("llm", &run_->client());
   options.code.add_handler("handler", handler());
   options.code.add_tool_policy("policy", policy());
   if (setup_[Knob::background_store] != 0) options.executor = &executor_;
@@ -110,6 +110,7 @@ void World::restart(bool killed) {
   gates_.forget();
   messages_.tree_ended();
   tool_rules_.process_ended();
+  transfer_rules_.process_ended();
   begin_run();
 }
 
@@ -169,7 +170,8 @@ void World::poll(std::optional<Duration> budget) {
 void World::poll_until_quiet() {
   for (int i = 0; i < 1000 && !tree_is_destroyed_ && !killed_; ++i) {
     poll();
-    if (!run_->more && !is_due() && !network_->is_ready()) return;
+    if (run_->more || is_due() || network_->is_ready()) continue;
+    return check_transfers(true);
   }
 }
 
@@ -197,6 +199,7 @@ void World::check() {
   gates_.catch_up();
   if (!run_->audit.problem.empty()) verdict_.fail("events", run_->audit.problem);
   if (run_->tree) gates_.check(*run_->tree);
+  check_transfers(false);
 }
 
 void World::let_all_go_on() {
@@ -223,13 +226,16 @@ void World::finish() {
     while (executor_.run_one()) {
     }
     for (test::FakeClient::Call* const call : run_->llm.open_calls()) test::FakeClient::complete(*call);
+    if (run_->http) run_->http->answer_all();
     for (const auto& call : std::vector(held_)) end_tool(*call, ToolResult::done("at last"));
     for (const OpenQuestion& question : run_->tree->questions())
       static_cast<void>(run_->tree->decline(question.id));
+    ask_for_deadline();
     clock_.advance(std::chrono::minutes(1));
     poll_until_quiet();
     check();
-    rests = !run_->more && !asks && run_->llm.open_calls().empty() && run_->tree->tasks().empty() &&
+    rests = !run_->more && !asks && run_->llm.open_calls().empty() &&
+            (!run_->http || run_->http->transport().open() == 0) && run_->tree->tasks().empty() &&
             executor_.empty() && !run_->tree->busy();
   }
   verdict_.require(rests, "G5", "the tree does not come to rest");
@@ -241,6 +247,7 @@ void World::finish() {
       check_history(agent);
     });
     messages_.check_all_ended();
+    if (run_->http) transfer_rules_.check_end(*run_->http, *run_->tree);
   }
   say("-- end");
 }
@@ -311,6 +318,7 @@ void World::run_pending(Place place) {
   counts_.add("in " + std::string(to_string(place)));
   say("in " + std::string(to_string(place)));
   act(command);
+  check_transfers(false);
   --depth_;
 }
 
@@ -344,6 +352,7 @@ void World::on_event(const Event& event) {
   gates_.see(event);
   messages_.see(event);
   tool_rules_.see(event);
+  if (run_->http) transfer_rules_.see(event);
   if (event.get<AgentCreated>() != nullptr) {
     stops_.erase(id);
     handles_.push_back(agent);

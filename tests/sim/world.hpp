@@ -6,10 +6,12 @@
 #include "sim/console_client.hpp"
 #include "sim/coverage.hpp"
 #include "sim/gate_rules.hpp"
+#include "sim/http_models.hpp"
 #include "sim/message_rules.hpp"
 #include "sim/network.hpp"
 #include "sim/random.hpp"
 #include "sim/tool_rules.hpp"
+#include "sim/transfer_rules.hpp"
 #include "sim/verdict.hpp"
 #include "support/clients/fake_client.hpp"
 
@@ -130,6 +132,7 @@ class World {
   bool act_on_conversation(const Command& command);
   bool act_on_tree(const Command& command);
   bool act_as_model(const Command& command);
+  bool act_as_server(const Command& command);
   bool act_as_tool(const Command& command);
   bool act_as_client(const Command& command);
   bool act_as_fault(const Command& command);
@@ -164,6 +167,9 @@ class World {
   void begin_model_call(test::FakeClient::Call& call);
   void end_model_call(test::FakeClient::Call& call, ChatOutcome outcome);
   std::vector<ToolCall> tool_calls(std::uint32_t n);
+  HttpModels::Host http_host();
+  void check_transfers(bool after_poll);
+  void may_cut_later(const StopOptions& options);
   MessageHandler handler();
   ToolPolicy policy();
 
@@ -182,6 +188,7 @@ class World {
   GateRules gates_{verdict_};
   MessageRules messages_{verdict_};
   ToolRules tool_rules_{verdict_};
+  TransferRules transfer_rules_{verdict_, gates_};
 
   SimClock clock_;
   SimExecutor executor_;
@@ -196,10 +203,12 @@ class World {
   std::optional<Agent> restored_;  // its AgentRestored is being delivered
   bool woken_ = false;
   bool in_poll_ = false;
-  bool healed_ = false;     // finish() has begun
-  bool throws_ = false;     // the next callback throws
-  int depth_ = 0;           // of commands within callbacks
-  bool has_budget_ = true;  // of the poll that runs
+  bool healed_ = false;         // finish() has begun
+  bool throws_ = false;         // the next callback throws
+  int depth_ = 0;               // of commands within callbacks
+  bool has_budget_ = true;      // of the poll that runs
+  bool paused_by_key_ = false;  // the function that returns the key of a model's server has paused an agent
+  bool cuts_later_ = false;     // a stop has left calls to the next poll (StopCut)
 
   std::vector<Command> pending_;  // that wait for their callback
   std::vector<std::shared_ptr<HeldCall>> held_;

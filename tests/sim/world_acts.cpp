@@ -278,6 +278,7 @@ bool World::act_on_agent(const Command& command) {
       return true;
     }
     case Act::grant:
+      transfer_rules_.budget_changed(who.id());
       note(command, text_of(who.grant({.turns = command.n[1] % 5 + 1})));
       return true;
     case Act::grant_subtree:
@@ -287,7 +288,7 @@ bool World::act_on_agent(const Command& command) {
       note(command, text_of(who.set_model("model" + std::to_string(command.n[1] % 3))));
       return true;
     case Act::set_llm:
-      note(command, text_of(who.set_llm(&run_->llm, "llm")));
+      note(command, text_of(who.set_llm(&run_->client(), "llm")));
       return true;
     case Act::set_system_prompt:
       note(command, text_of(who.set_system_prompt("prompt " + std::to_string(command.n[1] % 3))));
@@ -354,6 +355,7 @@ bool World::act_by_stop(const Command& command) {
         run_pending(place_of(Callback::settled));
         throw_if_due();
       };
+      may_cut_later(options);
       const bool now = options.when == StopWhen::now, cascade = options.cascade;
       const bool below = options.descendants_only;
       const std::vector<std::string> children =
@@ -481,6 +483,7 @@ bool World::act_on_conversation(const Command& command) {
       if (command.n[2] % 2 == 1) options.at = turn();
       const std::string id = options.id;
       const auto made = fork(who, std::move(options));
+      transfer_rules_.budget_changed(id);
       note(command, text_of(made));
       if (made && resumes_by_itself_.contains(who.id()))
         resumes_by_itself_.insert(id);
@@ -500,6 +503,7 @@ bool World::act_on_tree(const Command& command) {
       StopOptions options = stop_options(command);
       options.cascade = true;
       options.descendants_only = false;
+      may_cut_later(options);
       const bool now = options.when == StopWhen::now;
       tree.walk([this](const Agent& one) { messages_.may_drop(one.id()); });
       const VerbResult result = tree.stop_all(std::move(options));
@@ -580,6 +584,7 @@ void World::end_model_call(test::FakeClient::Call& call, ChatOutcome outcome) {
 }
 
 bool World::act_as_model(const Command& command) {
+  if (act_as_server(command)) return true;
   test::FakeClient::Call* const call = model_call(command.n[0]);
   switch (command.act) {
     case Act::model_text:

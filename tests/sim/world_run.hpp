@@ -16,7 +16,10 @@ struct World::Run {
   explicit Run(World& world)
       : runtime({.clock = &world.clock_, .seed = 1 + world.steps_}),
         llm((world.install(runtime), runtime)),
-        tree(std::make_unique<AgentTree>(runtime, options(world, llm))),
+        http(world.setup_[Knob::models] == 0
+                 ? nullptr
+                 : std::make_unique<HttpModels>(runtime, world.clock_, world.setup_, world.http_host())),
+        tree(std::make_unique<AgentTree>(runtime, options(world, client()))),
         audit(*tree, world.setup_[Knob::store] != 0) {
     wake = runtime.on_wake([&world] { world.woken_ = true; });
     llm.on_chat = [&world](test::FakeClient&, test::FakeClient::Call& call) { world.begin_model_call(call); };
@@ -33,6 +36,9 @@ struct World::Run {
     shown.reset();  // as a host does that ends its tree
     tree.reset();
   }
+  // What agents call.
+  LlmClient& client() noexcept { return http ? http->client() : static_cast<LlmClient&>(llm); }
+
   static TreeOptions options(const World& world, LlmClient& llm) {
     TreeOptions options{.llm = &llm};
     if (world.setup_[Knob::mailbox_limit] != 0)
@@ -50,6 +56,7 @@ struct World::Run {
 
   Runtime runtime;
   test::FakeClient llm;
+  std::unique_ptr<HttpModels> http;  // null: agents call `llm`
   std::unique_ptr<AgentTree> tree;
   test::Audit audit;
   std::unique_ptr<Console> console;  // null: none

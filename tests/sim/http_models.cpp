@@ -1,0 +1,139 @@
+#include "sim/http_models.hpp"
+
+#include "loop/runtime_access.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+namespace agentcore::sim {
+namespace {
+
+constexpr std::uint32_t router_kinds = 20;
+constexpr const char* agent_header = "x-sim-agent";
+
+const Provider& provider(std::uint32_t n) {
+  const std::span<const Provider> all = providers();
+  return all[n % all.size()];
+}
+
+std::string path_of(std::string_view url) {
+  const auto host = url.find("://");
+  if (host != url.npos) url.remove_prefix(host + 3);
+  return std::string(url.substr(std::min(url.find('/'), url.size())));
+}
+
+}  // namespace
+
+std::uint32_t model_choices() {
+  return 1 + static_cast<std::uint32_t>(providers().size()) + router_kinds;
+}
+
+HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup, Host host)
+    : runtime_(runtime), clock_(clock), host_(std::move(host)) {
+  static const auto library = detail::net::Transport::library();  // initialized once, and not in each run
+  transport_ = SimTransport::install(*detail::loop::engine_of(runtime));
+  transport_->on_start = [this](SimTransfer& transfer) { host_.on_begun(transfer.header(agent_header)); };
+  transport_->on_launch = [this](SimTransfer& transfer) { on_launch(transfer); };
+  transport_->on_end = [this](const SimTransfer& transfer, const detail::net::HttpEnd& end) {
+    if (!transfer.launched) return;
+    const ModelServer& server = servers_.at(transfer.id);
+    const bool is_whole = std::ranges::none_of(
+        transfer.inbox, [](const Arrival& arrival) { return arrival.what == Arrival::What::bytes; });
+    const bool arrived = server.has_billed() && is_whole && !transfer.handle->is_stopped();
+    host_.on_end({transfer.id, end, server.has_counted() ? server.usage() : Usage(), arrived});
+    servers_.erase(transfer.id);
+  };
+  const std::uint32_t choice = setup[Knob::models] - 1, rows = static_cast<std::uint32_t>(providers().size());
+  if (choice < rows) {
+    add_client(provider(choice));
+    return;
+  }
+  const std::uint32_t kind = choice - rows;
+  for (std::uint32_t i = 0; i <= kind % 3; ++i) add_client(provider(kind * 7 + i * 5));
+  add_router(runtime, setup, kind);
+}
+
+HttpModels::~HttpModels() {
+  transport_->on_start = nullptr;
+  transport_->on_launch = nullptr;
+  transport_->on_end = nullptr;
+}
+
+void HttpModels::add_client(const Provider& row) {
+  HttpLlmOptions options = provider_options(row.name).value();
+  if (options.base_url.empty()) options.base_url = "https://simulated.invalid/v1";
+  options.api_key_env.clear();
+  options.api_key_source = [this, name = std::string(row.name)] {
+    host_.on_key();
+    return "a-key-for-" + name;
+  };
+  options.model = "simulated";
+  options.agent_header = agent_header;
+  options.headers.push_back("x-sim-row: " + std::to_string(rows_.size()));
+  rows_.push_back(&row);
+  clients_.push_back(std::make_unique<HttpLlmClient>(runtime_, std::move(options)));
+}
+
+void HttpModels::add_router(Runtime& runtime, const Setup& setup, std::uint32_t kind) {
+  RouterOptions options;
+  for (const auto& client : clients_)
+    options.routes.push_back({.client = client.get(), .endpoint = kind % 5 == 4 ? "shared" : ""});
+  options.retry.max_attempts = 1 + kind / 3 % 3;
+  if (kind % 4 == 3) options.retry.timeout = std::chrono::minutes(2);
+  options.breaker.failures = 1 + kind % 3;
+  switch (setup[Knob::call_limits] % 5) {
+    case 1:
+      options.limits.total = 1;
+      break;
+    case 2:
+      options.limits.per_endpoint = 1;
+      options.limits.max_waiting = 2;
+      break;
+    case 3:
+      options.limits.per_agent = 1;
+      options.limits.total = 2;
+      break;
+    case 4:
+      options.limits.requests_per_minute = 3;
+      options.limits.tokens_per_minute = 20'000;
+      break;
+    default:
+      break;
+  }
+  options.on_retry = [this](const RetryNotice& notice) { host_.on_retry(notice); };
+  router_ = std::make_unique<LlmRouter>(runtime, std::move(options));
+}
+
+LlmClient& HttpModels::client() noexcept {
+  if (router_) return *router_;
+  return *clients_.front();
+}
+
+void HttpModels::on_launch(SimTransfer& transfer) {
+  const Provider& row = *rows_.at(std::stoul(transfer.header("x-sim-row")));
+  servers_.emplace(transfer.id, ModelServer(row, transfer, clock_.wall_time()));
+  host_.on_sent({transfer.id, transfer.header(agent_header), std::string(row.name),
+                 path_of(transfer.request.url), transfer.request.body});
+}
+
+SimTransfer* HttpModels::exchange(std::uint32_t n) const {
+  std::vector<SimTransfer*> all;
+  for (const auto& [id, transfer] : transport_->transfers())
+    if (transfer->launched && !transfer->handle->is_cut()) all.push_back(transfer.get());
+  return all.empty() ? nullptr : all[n % all.size()];
+}
+
+void HttpModels::answer_all() {
+  for (const auto& [id, transfer] : transport_->transfers()) {
+    if (!transfer->launched || transfer->handle->is_cut()) continue;
+    ModelServer& said = servers_.at(id);
+    said.answer_ends(FinishReason::complete, true);
+    said.closes();
+    said.flow(*transport_, *transfer, 0);
+  }
+}
+
+}  // namespace agentcore::sim
