@@ -74,7 +74,7 @@ TEST_CASE("a script is the same after it was written and read", "[sim]") {
 // A generator whose verbs are all refused would find nothing.
 TEST_CASE("each command takes effect in some run, and each callback has a command", "[sim]") {
   Counts all;
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) all.add(run(script_of_seed(seed)).counts);
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) all.add(run(script_of_seed(seed)).counts);
   // Those that note no outcome, and an approval of a fork's grant.
   const std::vector<Act> silent = {Act::poll,
                                    Act::poll_until_quiet,
