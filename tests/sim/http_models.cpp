@@ -42,7 +42,9 @@ HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup,
     const ModelServer& server = servers_.at(transfer.id);
     const bool is_whole = std::ranges::none_of(
         transfer.inbox, [](const Arrival& arrival) { return arrival.what == Arrival::What::bytes; });
-    const bool arrived = server.has_billed() && is_whole && !transfer.handle->is_stopped();
+    // A client that refuses a piece reads no more of it.
+    const bool arrived = server.has_billed() && is_whole && end.code != Errc::invalid_response &&
+                         !transfer.handle->is_stopped();
     host_.on_end({transfer.id, end, server.has_counted() ? server.usage() : Usage(), arrived});
     servers_.erase(transfer.id);
   };
