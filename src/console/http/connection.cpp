@@ -3,6 +3,7 @@
 #include "console/http/reply.hpp"
 #include "console/http/server.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <new>
@@ -246,6 +247,11 @@ Stream::Next Connection::pump() {
 
 void Connection::check_time(TimePoint now) {
   const ServerOptions& options = server_->options();
+  // A loop that comes late has perhaps not read yet what was here in time, or not sent what was taken.
+  if (phase_ == Phase::reading && now - since_ > std::min(options.request_timeout, options.idle_timeout))
+    on_io(socket_, loop::IoEvents::readable);
+  if (has_output() && now - moved_ > options.stuck_timeout) on_io(socket_, loop::IoEvents::writable);
+  if (phase_ == Phase::closed) return;
   if (phase_ == Phase::reading && reader_.is_in_request() && now - since_ > options.request_timeout) {
     return refuse(server_->in_form(
         reader_.head(), Response::error(408, "request_timeout", "the request was not complete in time")));
