@@ -203,6 +203,7 @@ void World::check() {
 }
 
 void World::let_all_go_on() {
+  ++verbs_;
   static_cast<void>(run_->tree->unpause_all());
   gates_.paused_all(false);
   run_->tree->walk([this](const Agent& agent) {

@@ -95,6 +95,7 @@ bool World::act_as_client(const Command& command) {
       const std::string text = text_of(request, asked.agent, ++texts_);
       const std::size_t bytes = command.n[2] % 4 == 3 ? command.n[2] % text.size() : text.size();
       note(command, client_.ask(*network_, std::move(asked), text, bytes) ? "done" : "refused");
+      if (in_poll_) expect_requests();  // this poll may read it
       return true;
     }
     case Act::http_moves:
