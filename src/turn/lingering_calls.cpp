@@ -9,8 +9,21 @@
 #include <utility>
 
 namespace agentcore::detail::turn {
+namespace {
+
+bool is_of_model(const Operation& operation) noexcept {
+  return operation.kind == Operation::Kind::model_call || operation.kind == Operation::Kind::summary;
+}
+
+}  // namespace
 
 void LingeringCalls::add(OperationId id) noexcept {
+  const core::Node& node = *environment_.operations[id].node;
+  if (!start_grace(id)) give_up(id);
+  limit(node);
+}
+
+void LingeringCalls::watch(OperationId id) noexcept {
   const core::Node& node = *environment_.operations[id].node;
   start_grace(id);
   limit(node);
@@ -18,24 +31,40 @@ void LingeringCalls::add(OperationId id) noexcept {
 
 void LingeringCalls::add_all(core::Node& node, std::uint64_t turn) noexcept {
   environment_.operations.for_each(node, [&](const Operation& operation) {
-    if (operation.turn == turn && operation.kind != Operation::Kind::background) start_grace(operation.id);
+    if (operation.turn != turn || operation.kind == Operation::Kind::background) return;
+    if (!start_grace(operation.id) && !is_of_model(operation)) give_up(operation.id);
   });
   limit(node);
 }
 
-// Without memory for the timer the call has no grace period.
-void LingeringCalls::start_grace(OperationId id) noexcept {
+void LingeringCalls::give_up_unwatched(const core::Node& node, std::uint64_t turn) noexcept {
+  const auto is_unwatched = [&](const Operation& operation) {
+    return operation.turn == turn && operation.over && is_of_model(operation) &&
+           !(operation.info && operation.info->lingers);
+  };
+  while (!environment_.hub.closed()) {
+    OperationId unwatched;
+    environment_.operations.for_each(node, [&](const Operation& operation) {
+      if (is_unwatched(operation)) unwatched = operation.id;
+    });
+    if (!unwatched) return;
+    give_up(unwatched);
+  }
+}
+
+// False without memory for the timer: the call has no grace period.
+bool LingeringCalls::start_grace(OperationId id) noexcept {
   Operation& operation = environment_.operations[id];
   operation.over = true;
   loop::Engine& engine = environment_.engine;
-  const bool started = engine.guarded("a call's grace period", [&] {
+  return engine.guarded("a call's grace period", [&] {
     if (!operation.info) operation.info = std::make_unique<OperationInfo>();
-    if (std::exchange(operation.info->lingers, true)) return;
+    if (operation.info->lingers) return;
     const std::uint64_t timer = engine.start_timer(loop::later(engine.now(), environment_.limits.stop_grace),
                                                    [this, id] { on_grace_over(id); });
     operation.info->timer = Timer(engine.weak_from_this(), timer);  // instead of the time-out of the call
+    operation.info->lingers = true;
   });
-  if (!started) give_up(id);
 }
 
 // Gives up the oldest lingering calls of an agent that has too many.

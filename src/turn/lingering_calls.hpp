@@ -19,11 +19,16 @@ class LingeringCalls {
   void add(OperationId id) noexcept;
   // The turn with that number was interrupted: the same for each of its calls that is in flight.
   void add_all(core::Node& node, std::uint64_t turn) noexcept;
+  // As add(), and without memory for a grace period the call stays until give_up_unwatched().
+  void watch(OperationId id) noexcept;
+  // After the end of that turn, or of its model call, was reported: gives up the model calls for whose grace
+  // period there was no memory.
+  void give_up_unwatched(const core::Node& node, std::uint64_t turn) noexcept;
   // Closes a registered operation that did not end in time, and emits Abandoned. Its outcome will be dropped.
   void give_up(OperationId id) noexcept;
 
  private:
-  void start_grace(OperationId id) noexcept;
+  bool start_grace(OperationId id) noexcept;
   void on_grace_over(OperationId id) noexcept;
   void limit(const core::Node& node) noexcept;
   void note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,

@@ -136,6 +136,7 @@ void ModelCalls::finish_cut(core::Node& node) noexcept {
   if (!turn || turn->active().phase != Phase::calling || !turn->is_admitted() || !is_cut(*turn)) return;
   const AgentEntry entry(environment_, node);
   const OperationId id = turn->active().operation;
+  const std::uint64_t number = turn->number();
   environment_.operations.cut(id);  // its outcome may arrive at once: see on_outcome()
   if (!turn->is_over() && turn->active().operation == id && turn->is_admitted() && is_cut(*turn))
     runner_.run(node, [&] {
@@ -143,16 +144,18 @@ void ModelCalls::finish_cut(core::Node& node) noexcept {
       if (!turn->is_admitted()) return Next::ended;
       return runner_.ask_again(*turn, ReaskCause::steered, {});
     });
+  lingering_.give_up_unwatched(node, number);
   environment_.listener.on_activity_ended(node);
 }
 
-// The turn goes on without the outcome of its model call.
+// The turn goes on without the outcome of its model call. The caller calls give_up_unwatched() when it has
+// reported why.
 void ModelCalls::give_up_call(Turn turn, DiscardReason late) noexcept {
   usage_.settle(turn.node(), turn.active());
   if (turn.is_over()) return;
   const OperationId id = std::exchange(turn.active().operation, {});
   environment_.operations[id].end(late);
-  lingering_.add(id);
+  lingering_.watch(id);
 }
 
 // What all requests of the turn have.
@@ -303,6 +306,7 @@ void ModelCalls::end_long_summary(Turn turn, OperationId id) {
     give_up_call(turn, DiscardReason::turn_over);
     return turn.is_admitted() ? compactor_.take(turn) : Next::ended;
   });
+  lingering_.give_up_unwatched(turn.node(), turn.number());
   environment_.listener.on_activity_ended(turn.node());
 }
 

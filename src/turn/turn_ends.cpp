@@ -247,7 +247,8 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   const CutTrail::OpenCall call = trail ? CutTrail::open_call(*ended) : CutTrail::OpenCall();
   cut(turn, *ended, late_after(node, outcome, code));
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
-  if (outcome == TurnOutcome::interrupted || code == Errc::deadline_exceeded) {
+  const bool lingers = outcome == TurnOutcome::interrupted || code == Errc::deadline_exceeded;
+  if (lingers) {
     lingering_.add_all(node, turn.number());
     if (environment_.hub.closed()) return;
   }
@@ -271,6 +272,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (ended->summary)
     Compactor::emit_end(environment_, node, turn.number(), *ended->summary, Errc::turn_over);
   emit_end(turn, *ended);
+  if (lingers) lingering_.give_up_unwatched(node, turn.number());
 }
 
 void TurnEnds::free_ended() noexcept {

@@ -92,10 +92,10 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
 static_assert(act_names.back() == "kill");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
-    "store",    "background_store", "durability", "turns_go_on", "max_attempts",  "mailbox_limit",
-    "no_grace", "deaf_models",      "deaf_tools", "eager_stops", "instant_tools", "small_limits",
-    "console",  "small_io",         "models",     "call_limits"};
-static_assert(knob_names.back() == "call_limits");
+    "store",    "background_store", "durability", "turns_go_on", "max_attempts",   "mailbox_limit",
+    "no_grace", "deaf_models",      "deaf_tools", "eager_stops", "instant_tools",  "small_limits",
+    "console",  "small_io",         "models",     "call_limits", "plain_arguments"};
+static_assert(knob_names.back() == "plain_arguments");
 
 constexpr std::size_t event_count = std::variant_size_v<EventBody>;
 constexpr std::array<std::string_view, event_count> event_names = {

@@ -160,8 +160,9 @@ enum class Knob : std::uint8_t {
   small_io,          // 1: the poller finds one descriptor at a time; else n: a call moves n bytes at most
   models,            // 0: clients of a kind of their own; then HTTP: a client of each provider, and routers
   call_limits,       // of the router: 1: one call; 2: one for each endpoint; 3: for each agent; 4: by time
+  plain_arguments,   // 1: the arguments of all tool calls are {}: a destructor of JSON with members allocates
 };
-constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::call_limits) + 1;
+constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::plain_arguments) + 1;
 std::string_view to_string(Knob knob) noexcept;
 
 struct Setup {

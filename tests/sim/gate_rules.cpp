@@ -1,5 +1,7 @@
 #include "sim/gate_rules.hpp"
 
+#include "support/observe/host_code.hpp"
+
 namespace agentcore::sim {
 namespace {
 
@@ -42,6 +44,7 @@ void GateRules::restored(const Agent& agent) {
 }
 
 std::set<std::string> GateRules::subtree(const std::string& id) const {
+  const test::HostCode host;
   std::set<std::string> found;
   if (id.empty()) return found;
   found.insert(id);
@@ -61,6 +64,7 @@ void GateRules::stopped(const std::string& id, bool cascade) {
 }
 
 std::vector<std::string> GateRules::children(const std::string& id) const {
+  const test::HostCode host;
   std::vector<std::string> found;
   for (const auto& [child, parent] : parents_)
     if (parent == id && !people_.contains(child)) found.push_back(child);

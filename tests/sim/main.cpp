@@ -1,6 +1,7 @@
 // agentcore-sim: runs scripts of the simulator. docs/design/simulation.md says how to read what it prints.
 #include "sim/generator.hpp"
 #include "sim/run.hpp"
+#include "sim/sweep.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr const char* usage =
     "usage: agentcore-sim [--seed N] [--runs N] [--seconds N] [--trace] [--counts]\n"
-    "       agentcore-sim --script FILE [--trace] [--shrink]\n"
+    "       agentcore-sim --script FILE [--trace] [--shrink] [--faults LIST | --sweep N | --pairs N]\n"
     "  --seed N     the first seed; default 1\n"
     "  --runs N     how many seeds, from the first on; default 1000\n"
     "  --seconds N  ends earlier, after that time\n"
@@ -26,12 +27,17 @@ constexpr const char* usage =
     "  --script F   runs the commands in a file instead\n"
     "  --trace      prints what happened\n"
     "  --shrink     of a script that fails: looks for a smaller one (seeds that fail always do that)\n"
+    "  --faults L   these calls fail, e.g. allocation:17 or commit_refused:2,allocation:17:3 (and the third "
+    "after)\n"
+    "  --sweep N    runs the script once for each call that can fail; of the allocations for each N-th\n"
+    "  --pairs N    runs it N times with two calls failing, chosen by --seed\n"
     "  --counts     prints how often what was done\n";
 
-int report(const Script& script, const Outcome& outcome, bool shrink) {
+// A script with faults is not made smaller: their numbers would mean other calls.
+int report(const Script& script, const Outcome& outcome, bool shrink, const Faults& faults = {}) {
   std::cout << outcome.problem << '\n';
-  const Script small = shrink ? shrunk(script, outcome.problem) : script;
-  const Outcome again = run(small, true);
+  const Script small = shrink && faults == Faults() ? shrunk(script, outcome.problem) : script;
+  const Outcome again = run(small, true, faults);
   for (const std::string& line : again.trace) std::cout << "  " << line << '\n';
   std::cout << as_test(small, again.problem);
   return 1;
@@ -42,10 +48,23 @@ void print(const Counts& counts) {
   std::cout << to_string(counts.coverage);
 }
 
+int report(const Script& script, const Sweep& sweep) {
+  std::size_t count = 0;
+  for (const std::size_t calls : sweep.counts) count += calls;
+  if (sweep.problem.empty()) {
+    std::cout << "ok, " << sweep.runs << " runs, " << count << " calls that can fail\n";
+    return 0;
+  }
+  std::cout << "--faults " << to_string(sweep.faults) << '\n';
+  return report(script, run(script, true, sweep.faults), false, sweep.faults);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::uint64_t seed = 1, runs = 1000, seconds = 0;
+  std::uint64_t step = 0, pairs = 0;
+  Faults faults;
   std::string file;
   bool trace = false, shrink = false, counts = false, prints = false;
   for (int i = 1; i < argc; ++i) {
@@ -65,6 +84,12 @@ int main(int argc, char** argv) {
       counts = true;
     else if (option == "--print")
       prints = true;
+    else if (option == "--sweep")
+      step = number();
+    else if (option == "--pairs")
+      pairs = number();
+    else if (option == "--faults" && i + 1 < argc && faults_from(argv[i + 1]))
+      faults = *faults_from(argv[++i]);
     else if (option == "--script" && i + 1 < argc)
       file = argv[++i];
     else
@@ -75,9 +100,12 @@ int main(int argc, char** argv) {
     std::ifstream in(file);
     if (!in) return std::cerr << file << ": cannot be read\n", 2;
     const Script script = script_from(std::string(std::istreambuf_iterator<char>(in), {}));
-    const Outcome outcome = run(script, trace);
+    if (step != 0) return report(script, sweep_each(script, step));
+    if (pairs != 0) return report(script, sweep_pairs(script, pairs, seed));
+    if (faults != Faults()) run(script);  // allocates what stays until the process ends, as in a sweep
+    const Outcome outcome = run(script, trace, faults);
     for (const std::string& line : outcome.trace) std::cout << line << '\n';
-    if (!outcome.problem.empty()) return report(script, outcome, shrink);
+    if (!outcome.problem.empty()) return report(script, outcome, shrink, faults);
     std::cout << "ok, hash " << std::hex << outcome.hash << '\n';
     return 0;
   }

@@ -88,15 +88,15 @@ class Shrinker {
 
 }  // namespace
 
-Outcome run(const Script& script, bool with_trace) {
-  World world(script.setup);
+Outcome run(const Script& script, bool with_trace, const Faults& faults) {
+  World world(script.setup, faults);
   world.keep_trace(with_trace);
   for (const Command& command : script.commands) {
     world.run(command);
     if (!world.problem().empty()) break;
   }
   if (world.problem().empty()) world.finish();
-  return {world.problem(), world.hash(), world.trace(), world.counts()};
+  return {world.problem(), world.hash(), world.trace(), world.counts(), world.fault_counts()};
 }
 
 Script smallest(const Script& script, const std::function<bool(const Script&)>& fails, std::size_t most) {

@@ -17,9 +17,10 @@ struct Outcome {
   std::uint64_t hash = 0;
   std::vector<std::string> trace;  // if it was wanted
   Counts counts;
+  FaultCounts fault_counts{};
 };
 
-Outcome run(const Script& script, bool with_trace = false);
+Outcome run(const Script& script, bool with_trace = false, const Faults& faults = {});
 
 // A smaller script for which fails() is true as for `script`, as small as can be found with `most` calls.
 Script smallest(const Script& script, const std::function<bool(const Script&)>& fails, std::size_t most);

@@ -7,6 +7,7 @@
 #include "support/observe/strict_history.hpp"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -15,36 +16,84 @@ namespace agentcore::sim {
 // A word of the host that no agent may hear of (G11).
 constexpr std::string_view secret = "SECRET";
 
+void SimExecutor::submit(std::function<void()> job) {
+  const test::HostCode host;
+  if (refused.next()) throw std::runtime_error("the simulated executor refuses");
+  if (dropped.next()) {
+    const test::LibraryCode library;
+    job = nullptr;
+  } else {
+    jobs_.push_back(std::move(job));
+  }
+}
+
 bool SimExecutor::run_one() {
   if (jobs_.empty()) return false;
-  const std::function<void()> job = std::move(jobs_.front());
+  std::function<void()> job = std::move(jobs_.front());
   jobs_.pop_front();
+  const test::LibraryCode library;
   job();
+  job = nullptr;
   return true;
 }
 
 Result<void> SimStore::commit(const StoreBatch& batch, StoreSync sync) {
+  const test::HostCode host;
   const Error refusal{Errc::store_failed, "the simulated disk refuses"};
+  if (refused_commits.next()) return refusal;
   if (refused_ != 0) {
     --refused_;
     return refusal;
   }
   Result<void> done = records.commit(batch, sync);
-  if (!done || unknown_ == 0) return done;
-  --unknown_;
+  const bool unknown = unknown_commits.next();
+  if (!done || (unknown_ == 0 && !unknown)) return done;
+  if (!unknown) --unknown_;
   return refusal;
 }
 
 Result<void> SimStore::read(const RecordKey& first, const RecordKey& last, const Visit& visit) {
+  if (failed_reads.next()) {
+    const test::HostCode host;
+    return Error{Errc::store_failed, "the simulated disk cannot be read"};
+  }
   return records.read(first, last, visit);
 }
 
-World::World(const Setup& setup) : setup_(setup) {
+World::World(const Setup& setup, const Faults& faults) : setup_(setup) {
+  const test::HostCode host;
+  store_.refused_commits = Failing(faults[FailedCall::commit_refused]);
+  store_.unknown_commits = Failing(faults[FailedCall::commit_unknown]);
+  store_.failed_reads = Failing(faults[FailedCall::read]);
+  executor_.refused = Failing(faults[FailedCall::job_refused]);
+  executor_.dropped = Failing(faults[FailedCall::job_dropped]);
+  const Failures& allocations = faults[FailedCall::allocation];
+  const std::size_t count = (allocations.first != 0 ? 1 : 0) + (allocations.then != 0 ? 1 : 0);
+  allocations_.emplace(allocations.first, count, allocations.then);
   add_tools();
   begin_run();
 }
 
+// A fault may have refused or lost what a rule relies on.
+bool World::fault_came() const noexcept {
+  return (allocations_ && allocations_->failed()) || store_.refused_commits.failed() ||
+         store_.unknown_commits.failed() || store_.failed_reads.failed() || executor_.refused.failed() ||
+         executor_.dropped.failed();
+}
+
+// The rules that follow events cannot be asked any more.
+void World::event_was_lost() {
+  if (!allocations_ || !allocations_->failed()) return;
+  counts_.add("an event was lost");
+  for (const std::string_view rule : {"events", "G9", "G10", "G12", "G14"}) verdict_.ignore(rule);
+}
+
+FaultCounts World::fault_counts() const noexcept {
+  return fault_counts_;
+}
+
 World::~World() {
+  const test::HostCode host;
   end_run(false);
 }
 
@@ -52,7 +101,38 @@ void World::begin_run() {
   run_ = std::make_unique<Run>(*this);
   tree_is_destroyed_ = false;
   woken_ = true;
-  if (setup_[Knob::store] == 0) return;
+  if (setup_[Knob::store] != 0) restore();
+}
+
+void World::restore() {
+  store_.heal();
+  resumed_in_restore_ = false;
+  // The argument is copied, which may throw.
+  const auto try_once = [&]() -> Result<RestoreReport> {
+    RestoreOptions options = restore_options();
+    try {
+      const test::LibraryCode library;
+      return run_->tree->restore(&store_, std::move(options));
+    } catch (const std::bad_alloc&) {
+      return Error{Errc::out_of_memory, "no memory"};
+    }
+  };
+  auto report = try_once();
+  for (int again = 0; !report && fault_came() && again < 5;
+       ++again) {  // as the header says: once more with a new tree
+    end_run(false);
+    run_ = std::make_unique<Run>(*this);
+    report = try_once();
+  }
+  if (!report) return verdict_.fail("G14", "the restore failed: " + report.error().message);
+  if (resumed_in_restore_) gates_.resumed_all();  // its second half is still to come
+  if (run_->tree && !killed_)
+    check_restored();
+  else
+    messages_.restore_was_cut();
+}
+
+RestoreOptions World::restore_options() {
   RestoreOptions options;
   options.durability = Durability(setup_[Knob::durability] % 3);
   options.sync = StoreSync::process;
@@ -64,15 +144,7 @@ void World::begin_run() {
   options.code.add_handler("handler", handler());
   options.code.add_tool_policy("policy", policy());
   if (setup_[Knob::background_store] != 0) options.executor = &executor_;
-  store_.heal();
-  resumed_in_restore_ = false;
-  const auto report = run_->tree->restore(&store_, std::move(options));
-  if (!report) return verdict_.fail("G14", "the restore failed: " + report.error().message);
-  if (resumed_in_restore_) gates_.resumed_all();  // its second half is still to come
-  if (run_->tree && !killed_)
-    check_restored();
-  else
-    messages_.restore_was_cut();
+  return options;
 }
 
 // Nothing of the loop and of the console reaches the system.
@@ -90,7 +162,10 @@ void World::end_run(bool killed) {
   for (const auto& call : held_) call->on_stop.reset();
   const std::vector<std::shared_ptr<HeldCall>> dropped = std::exchange(held_, {});
   run_->llm.on_chat = nullptr;
-  run_.reset();
+  {
+    const test::LibraryCode library;
+    run_.reset();
+  }
   network_->end_process();
   client_.forget();
   viewer_.forget();
@@ -157,7 +232,10 @@ void World::poll(std::optional<Duration> budget) {
   woken_ = false;
   in_poll_ = true;
   has_budget_ = !budget;
-  run_->more = budget ? run_->runtime.poll(*budget) : run_->runtime.poll();
+  {
+    const test::LibraryCode library;
+    run_->more = budget ? run_->runtime.poll(*budget) : run_->runtime.poll();
+  }
   in_poll_ = false;
   has_budget_ = true;
   ask_for_deadline();
@@ -176,6 +254,7 @@ void World::poll_until_quiet() {
 }
 
 void World::run(const Command& command) {
+  const test::HostCode host;
   ++steps_;
   if (command.place.is_callback()) {
     pending_.push_back(command);
@@ -214,30 +293,24 @@ void World::let_all_go_on() {
 }
 
 void World::finish() {
+  const test::HostCode host;
+  fault_counts_ = {allocations_->seen(),       store_.refused_commits.seen(), store_.unknown_commits.seen(),
+                   store_.failed_reads.seen(), executor_.refused.seen(),      executor_.dropped.seen()};
+  const bool lossy = allocations_->failed();
+  allocations_.reset();
+  for (Failing* const failing : {&store_.refused_commits, &store_.unknown_commits, &store_.failed_reads,
+                                 &executor_.refused, &executor_.dropped})
+    failing->end();
   pending_.clear();
   store_.heal();
   healed_ = true;
   throws_ = false;
-  bool rests = false;
-  for (int round = 0; round < 400 && !rests && problem().empty(); ++round) {
-    const bool asks = !client_.asked().empty();  // perhaps for a pause
-    client_.send(client_.unsent(), verbs_);
-    poll_until_quiet();
-    let_all_go_on();
-    while (executor_.run_one()) {
-    }
-    for (test::FakeClient::Call* const call : run_->llm.open_calls()) test::FakeClient::complete(*call);
-    if (run_->http) run_->http->answer_all();
-    for (const auto& call : std::vector(held_)) end_tool(*call, ToolResult::done("at last"));
-    for (const OpenQuestion& question : run_->tree->questions())
-      static_cast<void>(run_->tree->decline(question.id));
-    ask_for_deadline();
-    clock_.advance(std::chrono::minutes(1));
-    poll_until_quiet();
-    check();
-    rests = !run_->more && !asks && run_->llm.open_calls().empty() &&
-            (!run_->http || run_->http->transport().open() == 0) && run_->tree->tasks().empty() &&
-            executor_.empty() && !run_->tree->busy();
+  bool rests = comes_to_rest();
+  if (!rests && lossy) {
+    // A result may be lost for want of memory: then a time-out or a stop ends its call.
+    static_cast<void>(run_->tree->stop_all());
+    gates_.stopped_all();
+    rests = comes_to_rest();
   }
   verdict_.require(rests, "G5", "the tree does not come to rest");
   if (rests) {
@@ -253,6 +326,31 @@ void World::finish() {
   say("-- end");
 }
 
+bool World::comes_to_rest() {
+  for (int round = 0; round < 400 && problem().empty(); ++round) {
+    const bool asks = !client_.asked().empty();  // perhaps for a pause
+    client_.send(client_.unsent(), verbs_);
+    poll_until_quiet();
+    let_all_go_on();
+    while (executor_.run_one()) {
+    }
+    for (test::FakeClient::Call* const call : run_->llm.open_calls()) test::FakeClient::complete(*call);
+    if (run_->http) run_->http->answer_all();
+    for (const auto& call : std::vector(held_)) end_tool(*call, ToolResult::done("at last"));
+    for (const OpenQuestion& question : run_->tree->questions())
+      static_cast<void>(run_->tree->decline(question.id));
+    ask_for_deadline();
+    clock_.advance(std::chrono::minutes(1));
+    poll_until_quiet();
+    check();
+    if (!run_->more && !asks && run_->llm.open_calls().empty() &&
+        (!run_->http || run_->http->transport().open() == 0) && run_->tree->tasks().empty() &&
+        executor_.empty() && !run_->tree->busy())
+      return true;
+  }
+  return false;
+}
+
 void World::check_history(const Agent& agent) {
   const auto history = agent.conversation();
   if (!history) return;
@@ -264,6 +362,7 @@ void World::check_history(const Agent& agent) {
 }
 
 void World::begin_model_call(test::FakeClient::Call& call) {
+  const test::HostCode host;
   ++events_;
   const std::string id = call.request.agent_id;
   say("model " + id + ' ' + std::to_string(call.request.messages.size()));
@@ -285,6 +384,7 @@ void World::begin_model_call(test::FakeClient::Call& call) {
 
 MessageHandler World::handler() {
   return [this](const Agent& agent, const Message& message) {
+    const test::HostCode host;
     ++events_;
     say("handler " + agent.id() + ' ' + message.text);
     if (!killed_) gates_.arrives(agent.id(), "a handled message");
@@ -295,6 +395,7 @@ MessageHandler World::handler() {
 
 ToolPolicy World::policy() {
   return [this](const ToolRequest& request) {
+    const test::HostCode host;
     ++events_;
     say("policy " + request.agent.id() + ' ' + request.tool.name);
     run_pending(place_of(Callback::policy));
@@ -324,6 +425,7 @@ void World::run_pending(Place place) {
 }
 
 void World::on_event(const Event& event) {
+  const test::HostCode host;
   ++events_;
   if (killed_) return;
   const Agent agent = event.agent();

@@ -5,6 +5,7 @@
 #include "sim/command.hpp"
 #include "sim/console_client.hpp"
 #include "sim/coverage.hpp"
+#include "sim/faults.hpp"
 #include "sim/gate_rules.hpp"
 #include "sim/http_models.hpp"
 #include "sim/message_rules.hpp"
@@ -14,6 +15,8 @@
 #include "sim/transfer_rules.hpp"
 #include "sim/verdict.hpp"
 #include "support/clients/fake_client.hpp"
+#include "support/observe/counted_heap.hpp"
+#include "support/observe/host_code.hpp"
 
 #include <agentcore/agentcore.hpp>
 #include <agentcore/memory_store.hpp>
@@ -49,10 +52,12 @@ class SimClock final : public Clock {
 // Runs nothing until a command says so.
 class SimExecutor final : public Executor {
  public:
-  void submit(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  void submit(std::function<void()> job) override;
   bool run_one();
   void forget() { jobs_.clear(); }
   bool empty() const noexcept { return jobs_.empty(); }
+
+  Failing refused, dropped;
 
  private:
   std::deque<std::function<void()>> jobs_;
@@ -69,6 +74,7 @@ class SimStore final : public Store {
   void heal() { refused_ = unknown_ = 0; }
   bool fails() const noexcept { return refused_ != 0 || unknown_ != 0; }
   MemoryStore records;
+  Failing refused_commits, unknown_commits, failed_reads;
 
  private:
   std::uint32_t refused_ = 0;
@@ -89,7 +95,7 @@ struct Counts {
 
 class World {
  public:
-  explicit World(const Setup& setup);
+  explicit World(const Setup& setup, const Faults& faults = {});
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -102,6 +108,8 @@ class World {
   std::uint64_t hash() const noexcept { return hash_; }
   const std::vector<std::string>& trace() const noexcept { return trace_; }
   const Counts& counts() const noexcept { return counts_; }
+  // How many calls there were until finish() that could have failed.
+  FaultCounts fault_counts() const noexcept;
   void keep_trace(bool keep) { keeps_trace_ = keep; }
 
  private:
@@ -125,6 +133,12 @@ class World {
 
   // Commands (world_acts.cpp). Each function returns false if the command is none of its kind.
   void act(const Command& command);
+  void act_by_kind(const Command& command);
+  void restore();
+  RestoreOptions restore_options();
+  void event_was_lost();
+  bool comes_to_rest();
+  bool fault_came() const noexcept;
   bool act_on_loop(const Command& command);
   bool act_on_agent(const Command& command);
   bool act_by_stop(const Command& command);
@@ -219,6 +233,8 @@ class World {
   std::set<std::string> opened_;             // the store has their resume, and nothing has closed them since
   std::set<std::string> resumes_by_itself_;  // AgentSpec::auto_resume
   std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0;
+  std::optional<test::FailingAllocation> allocations_;  // until finish()
+  FaultCounts fault_counts_{};
   std::uint64_t steps_ = 0;
   std::uint64_t verbs_ = 0;   // commands that are no part of the loop
   std::uint64_t events_ = 0;  // and other callbacks

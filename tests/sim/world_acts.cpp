@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr const char* reason_of_host = "SECRET reason of the host";
+constexpr const char* reason_of_host = "SECRET reason";  // so short that it needs no heap
 
 template <typename T, std::size_t size>
 T one_of(const std::array<T, size>& choices, std::uint32_t n) {
@@ -33,6 +34,7 @@ Duration duration(std::uint32_t n) {
 }
 
 StopOptions stop_options(const Command& command) {
+  const test::HostCode host;
   StopOptions options;
   options.cascade = command.n[1] % 4 != 3;
   options.descendants_only = command.n[1] % 7 == 6;
@@ -45,12 +47,19 @@ StopOptions stop_options(const Command& command) {
   return options;
 }
 
+// Returns out_of_memory, and throws nothing.
+bool returns_its_error(Act act) {
+  return act >= Act::create_root && act <= Act::terminate;
+}
+
 std::string text_of(const VerbResult& result) {
+  const test::HostCode host;
   return std::string(to_string(result.status)) +
          (result.reason == Errc::none ? "" : ' ' + std::string(to_string(result.reason)));
 }
 template <typename R>
 std::string text_of(const R& result) {
+  const test::HostCode host;
   if constexpr (requires { result.reason; })
     return result.accepted() ? "done" : "refused " + std::string(to_string(result.reason));
   else
@@ -60,6 +69,7 @@ std::string text_of(const R& result) {
 }  // namespace
 
 Agent World::agent(std::uint32_t n) const {
+  const test::HostCode host;
   if (restored_) return *restored_;
   if (!handles_.empty() && n % 16 == 15) return handles_[n / 16 % handles_.size()];
   std::vector<Agent> all;
@@ -72,6 +82,7 @@ World::HeldCall* World::held(std::uint32_t n) const {
 }
 
 test::FakeClient::Call* World::model_call(std::uint32_t n) const {
+  const test::HostCode host;
   const auto open = run_->llm.open_calls();
   return open.empty() ? nullptr : open[n % open.size()];
 }
@@ -81,6 +92,7 @@ MessageId World::some_message(std::uint32_t n) const {
 }
 
 std::string World::some_call(const Agent& agent, TaskKind kind, std::uint32_t n) const {
+  const test::HostCode host;
   std::vector<std::string> ids;
   if (run_->tree)
     for (const RunningTask& task : run_->tree->tasks())
@@ -90,11 +102,13 @@ std::string World::some_call(const Agent& agent, TaskKind kind, std::uint32_t n)
 }
 
 std::string World::some_question(std::uint32_t n) const {
+  const test::HostCode host;
   const auto open = run_->tree->questions();
   return open.empty() ? "q_0" : open[n % open.size()].id;
 }
 
 AgentSpec World::spec(std::uint32_t kind) {
+  const test::HostCode host;
   AgentSpec spec;
   spec.id = "a" + std::to_string(kind / 16 % 8);
   spec.tools = tools_;
@@ -157,6 +171,7 @@ AgentSpec World::spec(std::uint32_t kind) {
 }
 
 Message World::message(bool urgent) {
+  const test::HostCode host;
   Message message;
   message.text = "m" + std::to_string(++texts_);
   if (texts_ % 3 == 0) message.text += ' ' + std::string(2'000, 'x');  // so that contexts are trimmed
@@ -165,9 +180,11 @@ Message World::message(bool urgent) {
 }
 
 SendOptions World::send_options(std::uint32_t n) {
+  const test::HostCode host;
   SendOptions options;
   if (n % 2 == 0) return options;
   options.on_end = [this](const MessageEnd& end) {
+    const test::HostCode in_callback;
     ++events_;
     say("on_end " + to_string(end.message));
     if (!killed_) messages_.called_back(end);
@@ -177,7 +194,9 @@ SendOptions World::send_options(std::uint32_t n) {
   return options;
 }
 
+// What follows in a command is of the host.
 void World::note(const Command& command, const std::string& outcome) {
+  test::runs_host_code = true;
   counts_.add(std::string(to_string(command.act)) + ": " + outcome);
   say("= " + outcome);
 }
@@ -208,6 +227,18 @@ void World::act(const Command& command) {
   }
   if (!run_->tree) return;
   if (is_verb(command.act)) note_coverage(command);
+  try {
+    const test::LibraryCode library;
+    act_by_kind(command);
+  } catch (const std::bad_alloc&) {
+    say("= no memory");
+    counts_.add(std::string(to_string(command.act)) + ": no memory");
+    verdict_.require(!returns_its_error(command.act), "G16",
+                     std::string(to_string(command.act)) + " throws where memory is short");
+  }
+}
+
+void World::act_by_kind(const Command& command) {
   if (act_on_loop(command) || act_on_agent(command) || act_by_stop(command) || act_on_mailbox(command) ||
       act_on_conversation(command) || act_on_tree(command) || act_as_model(command) || act_as_tool(command))
     return;
@@ -306,8 +337,10 @@ bool World::act_by_stop(const Command& command) {
   const std::string id = who.id();
   const bool drops = command.act == Act::abort || command.act == Act::interrupt || command.act == Act::stop ||
                      command.act == Act::terminate;
-  if (drops)
+  if (drops) {
+    const test::HostCode host;
     for (const std::string& below : gates_.subtree(id)) messages_.may_drop(below);
+  }
   switch (command.act) {
     case Act::abort: {
       const VerbResult result = who.abort({.clear_queue = command.n[1] % 2 == 1, .reason = reason_of_host});
@@ -350,6 +383,7 @@ bool World::act_by_stop(const Command& command) {
     case Act::stop: {
       StopOptions options = stop_options(command);
       options.on_settled = [this](const StopReport&) {
+        const test::HostCode host;
         ++events_;
         say("settled");
         run_pending(place_of(Callback::settled));
@@ -505,7 +539,10 @@ bool World::act_on_tree(const Command& command) {
       options.descendants_only = false;
       may_cut_later(options);
       const bool now = options.when == StopWhen::now;
-      tree.walk([this](const Agent& one) { messages_.may_drop(one.id()); });
+      {
+        const test::HostCode host;
+        tree.walk([this](const Agent& one) { messages_.may_drop(one.id()); });
+      }
       const VerbResult result = tree.stop_all(std::move(options));
       note(command, text_of(result));
       if (result.took_effect() && now) gates_.stopped_all();
@@ -563,13 +600,15 @@ bool World::act_on_tree(const Command& command) {
 std::vector<ToolCall> World::tool_calls(std::uint32_t n) {
   static constexpr std::array<const char*, 10> names = {
       "safe", "never", "careful", "task", "blocking", "finish", "ask_human", "delegate", "unknown", "safe"};
+  const test::HostCode host;
   std::vector<ToolCall> calls;
   for (std::uint32_t i = 0; i <= n % 3; ++i) {
     ToolCall call;
     call.id = "c" + std::to_string(++calls_);
     tool_rules_.asked(call.id);
     call.name = names[(n / 3 + i * (n / 30)) % names.size()];
-    call.arguments = call.name == "ask_human"  ? R"({"question":"Which?"})"
+    call.arguments = setup_[Knob::plain_arguments] != 0 ? "{}"
+                     : call.name == "ask_human"         ? R"({"question":"Which?"})"
                      : call.name == "delegate" ? R"({"message":"work )" + std::to_string(++texts_) + "\"}"
                      : n % 17 == 16            ? "no object"
                                                : "{}";

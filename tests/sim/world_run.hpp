@@ -6,6 +6,7 @@
 
 #include <agentcore/console.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,7 +15,7 @@ namespace agentcore::sim {
 
 struct World::Run {
   explicit Run(World& world)
-      : runtime({.clock = &world.clock_, .seed = 1 + world.steps_}),
+      : runtime({.clock = &world.clock_, .seed = 1 + world.steps_, .log = log_of(world)}),
         llm((world.install(runtime), runtime)),
         http(world.setup_[Knob::models] == 0
                  ? nullptr
@@ -39,6 +40,15 @@ struct World::Run {
   // What agents call.
   LlmClient& client() noexcept { return http ? http->client() : static_cast<LlmClient&>(llm); }
 
+  // An event that cannot be made for want of memory is lost, and the log says so.
+  static LogSink log_of(World& world) {
+    return [&world](const LogRecord& record) {
+      const test::HostCode host;
+      if (record.level == LogLevel::error &&
+          std::ranges::any_of(record.fields, [](const LogField& field) { return field.value == "observer"; }))
+        world.event_was_lost();
+    };
+  }
   static TreeOptions options(const World& world, LlmClient& llm) {
     TreeOptions options{.llm = &llm};
     if (world.setup_[Knob::mailbox_limit] != 0)

@@ -33,9 +33,14 @@ void World::add_tools() {
   delegate.tool = {.name = "delegate"};
   delegate.agent.tools = tools_.get();  // not shared: the registry would own itself
   delegate.agent.code.tools = "tools";
+  if (setup_[Knob::plain_arguments] != 0) {
+    delegate.tool.parameters = R"({"type":"object"})";
+    delegate.write_message = [](const nlohmann::json&) { return std::string("work"); };
+  }
   tools_->add(make_agent_tool(std::move(delegate)));
   tools_->add(make_blocking_tool({.name = "blocking"}, &executor_,
                                  [this](const nlohmann::json&, const ToolContext& context) {
+                                   const test::HostCode host;
                                    note_tool("blocking", false, context);
                                    return ToolResult::done("a blocking result");
                                  }));
@@ -50,6 +55,7 @@ void World::note_tool(const std::string& name, bool may_repeat, const ToolContex
 }
 
 void World::begin_tool(const std::string& name, bool may_repeat, const ToolContext& context, ToolDone done) {
+  const test::HostCode host;
   note_tool(name, may_repeat, context);
   const auto call = std::make_shared<HeldCall>(name, context, std::move(done));
   const auto number = static_cast<std::uint32_t>(++tool_starts_);
@@ -62,6 +68,7 @@ void World::begin_tool(const std::string& name, bool may_repeat, const ToolConte
   if (deaf == 2 || (deaf == 1 && number % 3 == 0)) return;
   const bool eager = setup_[Knob::eager_stops] != 0;
   call->on_stop.emplace(context.stop(), [this, eager, weak = std::weak_ptr(call)] {
+    const test::HostCode within;
     const auto stopped = weak.lock();
     if (!stopped || !run_) return;
     if (eager) return end_tool(*stopped, ToolResult::failed("it was stopped"));
@@ -75,7 +82,11 @@ void World::end_tool(HeldCall& call, std::optional<ToolResult> result) {
   if (!call.done) return;
   ToolDone done = std::move(*call.done);
   call.done.reset();
-  if (!killed_) tool_rules_.gave(call.context.call_id());
+  {
+    const test::HostCode host;
+    if (!killed_) tool_rules_.gave(call.context.call_id());
+  }
+  const test::LibraryCode library;
   if (result) done(std::move(*result));
 }
 
@@ -88,6 +99,7 @@ void World::tell_context(const Command& command, HeldCall& call) {
       return;
     case Act::tool_asks:
       context.ask({.text = "May I?"}, [this](const Answer& answer) {
+        const test::HostCode host;
         ++events_;
         say("asked " + std::string(to_string(answer.outcome)));
       });

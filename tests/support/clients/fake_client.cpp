@@ -2,6 +2,7 @@
 
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
+#include "support/observe/host_code.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -17,6 +18,7 @@ void FakeClient::Call::OnTrigger::operator()() const {
   if (client->when_stopped) client->when_stopped();
   if (stopped->on_stop == OnStop::at_once) return finish(*stopped, ChatOutcome::cancelled());
   if (stopped->on_stop == OnStop::deaf || !client->engine_) return;
+  const HostCode host;  // a stop callback must not throw
   client->engine_->post([weak = call] {
     if (const auto late = weak.lock()) finish(*late, ChatOutcome::cancelled());
   });

@@ -1,6 +1,7 @@
 // Replaces operator new of the whole test executable by one that counts.
 #include "support/observe/counted_heap.hpp"
 
+#include "support/observe/host_code.hpp"
 #include "support/sanitized.hpp"
 
 #include <atomic>
@@ -48,22 +49,45 @@ void agentcore::test::at_next_allocation(void (*function)(void*), void* with) no
 
 namespace {
 
-thread_local std::size_t until_failure = 0;  // number of the next allocation to fail; 0: one has failed
-thread_local std::size_t failures = 0;       // allocations that are still to fail
+struct Failing {
+  std::size_t until = 0;  // the number of the next allocation to fail, from 1
+  std::size_t left = 0;   // allocations that are still to fail
+  std::size_t step = 1;
+  std::size_t seen = 0;
+  bool failed = false;
+};
+thread_local bool fails = false;
+thread_local Failing failing;
+
+// True if this allocation is to fail.
+bool is_to_fail() noexcept {
+  if (!fails || agentcore::test::runs_host_code) return false;
+  ++failing.seen;
+  if (failing.left == 0 || --failing.until != 0) return false;
+  --failing.left;
+  failing.until = failing.step;
+  failing.failed = true;
+  return true;
+}
 
 }  // namespace
 
-agentcore::test::FailingAllocation::FailingAllocation(std::size_t n, std::size_t count) noexcept {
-  until_failure = n;
-  failures = count;
+agentcore::test::FailingAllocation::FailingAllocation(std::size_t n, std::size_t count,
+                                                      std::size_t step) noexcept {
+  failing = {.until = n, .left = count, .step = step};
+  fails = true;
 }
 
 agentcore::test::FailingAllocation::~FailingAllocation() {
-  until_failure = failures = 0;
+  fails = false;
 }
 
 bool agentcore::test::FailingAllocation::failed() const noexcept {
-  return until_failure == 0;
+  return failing.failed;
+}
+
+std::size_t agentcore::test::FailingAllocation::seen() const noexcept {
+  return failing.seen;
 }
 
 // ThreadSanitizer does not let a program replace its operators.
@@ -130,10 +154,7 @@ void* counted(std::size_t size, std::size_t alignment) {
     const Hook now = std::exchange(hook, {});
     now.function(now.with);
   }
-  if (failures != 0 && (until_failure == 0 || --until_failure == 0)) {
-    --failures;
-    throw std::bad_alloc();
-  }
+  if (is_to_fail()) throw std::bad_alloc();
   void* const memory = allocate(size, alignment);
   if (!memory) throw std::bad_alloc();
   if (!counts) return memory;

@@ -19,16 +19,17 @@ void mark_heap() noexcept;
 // of a function that allocates there. Not under ThreadSanitizer.
 void at_next_allocation(void (*function)(void*), void* with) noexcept;
 
-// Until it is destroyed, makes `count` allocations of this thread fail, from the n-th on (1: the next). Not
-// under ThreadSanitizer.
+// Until it is destroyed, makes `count` allocations of this thread fail: the n-th (1: the next), and from then
+// on each `step`-th. Those within a HostCode neither fail nor count. Not under ThreadSanitizer.
 class FailingAllocation {
  public:
-  explicit FailingAllocation(std::size_t n, std::size_t count = 1) noexcept;
+  explicit FailingAllocation(std::size_t n, std::size_t count = 1, std::size_t step = 1) noexcept;
   ~FailingAllocation();
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;
 
-  bool failed() const noexcept;  // at least one did
+  bool failed() const noexcept;       // at least one did
+  std::size_t seen() const noexcept;  // allocations so far that could have failed
 };
 
 }  // namespace agentcore::test
