@@ -323,6 +323,7 @@ void World::finish() {
     messages_.check_all_ended();
     if (run_->http) transfer_rules_.check_end(*run_->http, *run_->tree);
   }
+  if (rests && problem().empty()) check_store();
   say("-- end");
 }
 

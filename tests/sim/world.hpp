@@ -123,6 +123,8 @@ class World {
   void restart(bool killed);
   void check_restored();
   void let_all_go_on();
+  void check_store();  // world_store.cpp
+  std::map<std::string, std::string> seen_agents();
   // Work that is due is announced: asks before each poll whether one is due, and fails if a poll did
   // something that was not.
   void poll(std::optional<Duration> budget = {});
