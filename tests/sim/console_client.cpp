@@ -10,7 +10,7 @@ constexpr std::size_t most_at_once = 4;  // requests without an answer
 bool ConsoleClient::connect(SimNetwork& network) {
   if (socket_ && !socket_->server_ended) return true;
   if (!asked_.empty()) return false;  // their answers are still to be read
-  forget();
+  begin_again();
   socket_ = network.connect();
   return socket_ != nullptr;
 }
@@ -50,6 +50,7 @@ void ConsoleClient::send(std::size_t bytes, std::uint64_t verbs_before) {
 }
 
 std::optional<Answered> ConsoleClient::take() {
+  std::erase_if(left_, [](const auto& one) { return one.first->server_gone; });
   if (!socket_) return std::nullopt;
   received_ += std::exchange(socket_->to_client, {});
   if (is_stream_) {
@@ -81,11 +82,18 @@ void ConsoleClient::leave(bool in_order) {
   if (socket_) {
     socket_->client_ended = in_order;
     socket_->client_gone = true;
+    for (Asked& asked : asked_)
+      if (asked.is_complete) left_.emplace_back(socket_, std::move(asked));
   }
-  forget();
+  begin_again();
 }
 
 void ConsoleClient::forget() {
+  left_.clear();
+  begin_again();
+}
+
+void ConsoleClient::begin_again() {
   socket_.reset();
   asked_.clear();
   ends_.clear();

@@ -11,6 +11,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace agentcore::sim {
 
@@ -74,15 +76,23 @@ class ConsoleClient {
   void forget();
   // The requests without an answer.
   const std::deque<Asked>& asked() const noexcept { return asked_; }
+  // Calls visit(asked) for each request that may still take effect: also for those whose client has left.
+  template <typename Visit>
+  void for_each_open(Visit&& visit) const {
+    for (const Asked& asked : asked_) visit(asked);
+    for (const auto& [socket, asked] : left_) visit(asked);
+  }
   std::size_t unsent() const noexcept { return unsent_.size(); }
 
  private:
   bool connect(SimNetwork& network);
+  void begin_again();
 
   std::shared_ptr<SimSocket> socket_;
   std::deque<Asked> asked_;
   std::deque<std::size_t> ends_;  // of the requests that are not complete, in `unsent_`
   std::string unsent_, received_;
+  std::vector<std::pair<std::shared_ptr<SimSocket>, Asked>> left_;
   bool is_stream_ = false;
   bool was_warned_ = false;
 };

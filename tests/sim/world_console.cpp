@@ -117,7 +117,7 @@ bool World::act_as_client(const Command& command) {
 // A request that is on its way may take effect in the next poll. What it allows is allowed from here on, what
 // it forbids is forbidden from its answer on.
 void World::expect_requests() {
-  for (const Asked& asked : client_.asked()) {
+  client_.for_each_open([this](const Asked& asked) {
     switch (asked.request) {
       case Request::resume:
         note_resumed(asked.agent);
@@ -145,7 +145,7 @@ void World::expect_requests() {
         for (const std::string& below : gates_.subtree(asked.agent)) messages_.may_drop(below);
         break;
     }
-  }
+  });
 }
 
 void World::take_answers() {
