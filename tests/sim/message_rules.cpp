@@ -64,6 +64,10 @@ void MessageRules::restore_was_cut() {
   for (auto& [id, known] : known_) known.may_be_gone = true;
 }
 
+void MessageRules::ends_are_unheard() {
+  for (auto& [id, known] : known_) known.may_be_gone = known.may_be_gone || known.begun;
+}
+
 void MessageRules::tree_ended() {
   for (auto at = known_.begin(); at != known_.end();) {
     Known& known = at->second;

@@ -27,6 +27,8 @@ class MessageRules {
   void may_drop(const std::string& agent);
   // A callback has ended a restore: some messages were not reported.
   void restore_was_cut();
+  // The tree ends within a callback: the ends of turns that were not delivered yet are in the store alone.
+  void ends_are_unheard();
   // The tree has ended: no callback follows, and what waits is known by the store alone.
   void tree_ended();
   // At the end of a run: all have ended.

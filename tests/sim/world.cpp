@@ -445,6 +445,8 @@ void World::on_event(const Event& event) {
   if (const auto* started = event.get<ToolStarted>()) line += ' ' + started->call_id + ' ' + started->tool;
   if (const auto* ended = event.get<ToolEnded>())
     line += ' ' + ended->call_id + ' ' + std::string(to_string(ended->outcome));
+  if (const auto* restored = event.get<AgentRestored>(); restored != nullptr && restored->message)
+    line += ' ' + to_string(restored->message) + ' ' + std::string(to_string(restored->fate));
   if (const auto* stored = event.get<MessagePersisted>())
     line += ' ' + to_string(stored->message) + (stored->ended ? " ended" : "");
   say(std::move(line));

@@ -705,6 +705,7 @@ bool World::act_as_fault(const Command& command) {
     case Act::destroy_tree:
       run_->audit.closed = true;
       tree_is_destroyed_ = true;
+      if (depth_ != 0) messages_.ends_are_unheard();
       run_->shown.reset();
       run_->tree.reset();
       return true;
