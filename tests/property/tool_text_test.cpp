@@ -22,10 +22,10 @@ rc::Gen<std::string> any_piece() {
 }
 
 rc::Gen<std::string> any_id() {
-  return rc::gen::suchThat(rc::gen::string<std::string>(), [](const std::string& id) {
-    return !id.empty() && id.find_first_of(" \t\r\n") == std::string::npos &&
-           std::all_of(id.begin(), id.end(), [](unsigned char c) { return c < 0x80; });
-  });
+  const auto any_char = rc::gen::map(rc::gen::inRange(0, 0x80), [](int c) { return static_cast<char>(c); });
+  const auto no_blank = rc::gen::suchThat(
+      any_char, [](char c) { return std::string_view(" \t\r\n").find(c) == std::string_view::npos; });
+  return rc::gen::nonEmpty(rc::gen::container<std::string>(no_blank));
 }
 
 // The position behind the first end tag that is not in a JSON string.
