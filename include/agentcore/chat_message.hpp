@@ -52,9 +52,8 @@ struct ToolCall {
   /// The arguments: the text of a JSON object. In the answer of an LlmClient they are as the model has
   /// written them, perhaps not JSON at all, and empty if none came. In the history of an agent they are what
   /// its tool got, and ToolStarted has: the same object with its members in the order of their names and
-  /// without blanks;
-  /// {} where the text was no object. So what a number means to nlohmann::json is what is stored and sent
-  /// back. In a history that a host has made (AgentSpec::history) they stay as they are.
+  /// without blanks, numbers as nlohmann::json reads them; {} where the text was no object. In a history that
+  /// a host has made (AgentSpec::history) they stay as they are.
   std::string arguments = {};
   /// The window, if the call is an action of a window. Empty: the call is one of an ordinary tool.
   std::string window_id = {};

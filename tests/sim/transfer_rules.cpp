@@ -53,9 +53,9 @@ void TransferRules::check_usage(const TurnResult& result, const std::string& age
   const std::string counts =
       std::to_string(told.total_tokens) + " tokens for " + agent + ", and the servers sent ";
   verdict_.require(told.total_tokens >= sent.arrived, "usage",
-                   "a turn tells " + counts + std::to_string(sent.arrived));
+                   "a turn reports " + counts + std::to_string(sent.arrived));
   verdict_.require(!told.complete || told.total_tokens <= sent.most, "usage",
-                   "a turn tells " + counts + std::to_string(sent.most));
+                   "a turn reports " + counts + std::to_string(sent.most));
 }
 
 void TransferRules::process_ended() {

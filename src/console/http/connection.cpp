@@ -3,7 +3,6 @@
 #include "console/http/reply.hpp"
 #include "console/http/server.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <new>
@@ -247,9 +246,9 @@ Stream::Next Connection::pump() {
 
 void Connection::check_time(TimePoint now) {
   const ServerOptions& options = server_->options();
-  // A loop that comes late has perhaps not read yet what was here in time, or not sent what was taken.
-  if (phase_ == Phase::reading && now - since_ > std::min(options.request_timeout, options.idle_timeout))
-    on_io(socket_, loop::IoEvents::readable);
+  // A loop that comes late has perhaps not read what arrived in time, or not sent what its client can take.
+  const Duration limit = reader_.is_in_request() ? options.request_timeout : options.idle_timeout;
+  if (phase_ == Phase::reading && now - since_ > limit) on_io(socket_, loop::IoEvents::readable);
   if (has_output() && now - moved_ > options.stuck_timeout) on_io(socket_, loop::IoEvents::writable);
   if (phase_ == Phase::closed) return;
   if (phase_ == Phase::reading && reader_.is_in_request() && now - since_ > options.request_timeout) {
