@@ -29,11 +29,10 @@ Scene with_stubborn_target(Scene scene) {
 
 TEST_CASE("S1-P10: a stop by cascade does what a direct stop does", "[property][S1-P10][E3]") {
   prop("stopping a parent, and stopping each agent of its subtree by itself, are the same to every agent",
-       [](Scene scene) {
+       [](Scene scene, bool may_linger) {
          scene.place = Place::outside;
          std::erase_if(scene.after, [](const Step& step) { return step.act == Act::small_poll; });
-         scene.after.insert(scene.after.begin(),
-                            Step{});  // a poll: all calls are cut then, however many there are
+         scene = with_equal_ends(std::move(scene), may_linger);
          Stage cascade(scene);
          Stage direct(scene);
          std::size_t dropped_by_cascade = 0;

@@ -66,4 +66,17 @@ inline Scene with_deaf_models(Scene scene) {
   return scene;
 }
 
+// To compare a cascade with direct verbs. An agent settles after the agents below that are stopped with it,
+// and its parent's call ends then: so either no call outlasts a stop, or no agent waits for another one.
+inline Scene with_equal_ends(Scene scene, bool may_linger) {
+  for (Member& member : scene.members) {
+    if (may_linger && member.work == Work::child) member.work = Work::tool;
+    if (!may_linger && member.on_stop == agentcore::test::OnStop::deaf)
+      member.on_stop = agentcore::test::OnStop::at_once;
+  }
+  // Polls: all calls are cut then, and each level of a cascade settles after the one below it.
+  scene.after.insert(scene.after.begin(), scene.members.size() + 1, Step{});
+  return scene;
+}
+
 }  // namespace property_test

@@ -59,17 +59,6 @@ struct Failing {
 thread_local bool fails = false;
 thread_local Failing failing;
 
-// True if this allocation is to fail.
-bool is_to_fail() noexcept {
-  if (!fails || agentcore::test::runs_host_code) return false;
-  ++failing.seen;
-  if (failing.left == 0 || --failing.until != 0) return false;
-  --failing.left;
-  failing.until = failing.step;
-  failing.failed = true;
-  return true;
-}
-
 }  // namespace
 
 agentcore::test::FailingAllocation::FailingAllocation(std::size_t n, std::size_t count,
@@ -94,6 +83,17 @@ std::size_t agentcore::test::FailingAllocation::seen() const noexcept {
 #ifndef RACES_WATCHED
 
 namespace {
+
+// True if this allocation is to fail.
+bool is_to_fail() noexcept {
+  if (!fails || agentcore::test::runs_host_code) return false;
+  ++failing.seen;
+  if (failing.left == 0 || --failing.until != 0) return false;
+  --failing.left;
+  failing.until = failing.step;
+  failing.failed = true;
+  return true;
+}
 
 #ifdef SANITIZED
 constexpr bool counts = false;
