@@ -35,7 +35,7 @@ Sweep begun(const Script& script) {
   return sweep;
 }
 
-std::optional<std::size_t> number_from(std::string_view text) {
+std::optional<std::size_t> count_from(std::string_view text) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -103,8 +103,8 @@ std::optional<Faults> faults_from(std::string_view text) {
   while (!text.empty()) {
     std::string_view one = cut(text, ',');
     const auto* const kind = std::ranges::find(fault_names, cut(one, ':'));
-    const auto first = number_from(cut(one, ':'));
-    const auto then = one.empty() ? std::size_t{0} : number_from(one);
+    const auto first = count_from(cut(one, ':'));
+    const auto then = one.empty() ? std::size_t{0} : count_from(one);
     if (kind == fault_names.end() || !first || !then) return std::nullopt;
     faults.of[static_cast<std::size_t>(kind - fault_names.begin())] = {*first, *then};
   }

@@ -13,9 +13,6 @@
 
 namespace agentcore::sim {
 
-// A word of the host that no agent may hear of (G11).
-constexpr std::string_view secret = "SECRET";
-
 void SimExecutor::submit(std::function<void()> job) {
   const test::HostCode host;
   if (refused.next()) throw std::runtime_error("the simulated executor refuses");

@@ -35,6 +35,9 @@
 
 namespace agentcore::sim {
 
+// A word of the host that no agent may hear of (G11).
+constexpr std::string_view secret = "SECRET";
+
 // Moved by commands. It goes on over restarts.
 class SimClock final : public Clock {
  public:

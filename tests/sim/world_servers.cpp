@@ -9,9 +9,6 @@
 namespace agentcore::sim {
 namespace {
 
-// A word of the host that no agent may hear of (G11).
-constexpr std::string_view secret = "SECRET";
-
 std::string hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf2'9ce4'8422'2325U;
   for (const char c : text) hash = mixed(hash, static_cast<unsigned char>(c));
