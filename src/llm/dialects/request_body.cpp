@@ -33,9 +33,9 @@ void RequestBody::set(std::string_view name, const nlohmann::json& value) {
 }
 
 void RequestBody::merge(std::string_view patch) {
-  using Json = nlohmann::ordered_json;
+  using OrderedJson = nlohmann::ordered_json;
   if (patch.empty()) return;
-  const Json changes = Json::parse(patch, nullptr, false);
+  const OrderedJson changes = OrderedJson::parse(patch, nullptr, false);
   if (!changes.is_object()) return;
   for (const auto& [name, change] : changes.items()) {
     const auto found = std::ranges::find(members_, name, &std::pair<std::string, std::string>::first);
@@ -43,9 +43,10 @@ void RequestBody::merge(std::string_view patch) {
       if (found != members_.end()) members_.erase(found);
       continue;
     }
-    Json value = found == members_.end() ? Json() : Json::parse(found->second, nullptr, false);
+    OrderedJson value =
+        found == members_.end() ? OrderedJson() : OrderedJson::parse(found->second, nullptr, false);
     value.merge_patch(change);
-    set(name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
+    set(name, value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
   }
 }
 
