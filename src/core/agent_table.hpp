@@ -1,6 +1,7 @@
 // AgentTable: the slab of agents, their names and leases, and the links between them.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/gates.hpp"
 #include "core/leases.hpp"
 #include "core/mutex.hpp"
@@ -8,7 +9,6 @@
 #include "core/node.hpp"
 #include "core/slab.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -75,7 +75,7 @@ class AgentTable {
   // `several_agents()` when actions of several agents nest. The loop stores it before it reads the gates, a
   // stopper reads it after it closed a gate, both sequentially consistent: so at least one of the two reads
   // the other's write (G1).
-  std::atomic<const Node*> active_agent{nullptr};
+  Atomic<const Node*> active_agent{nullptr};
   const Node* several_agents() const noexcept { return &root_sentinel(); }
 
  private:
@@ -92,7 +92,7 @@ class AgentTable {
   std::uint32_t first_generation_ = 1;  // no new agent has a smaller one; not 0, so that no id is 0
   std::uint64_t erased_ = 0;
   Mutex erasing_{LockRank::erasing};  // see erasing()
-  std::atomic<std::uint32_t> alive_{0};
+  Atomic<std::uint32_t> alive_{0};
 };
 
 // Publishes, during its lifetime, that the loop thread runs an action of an agent.

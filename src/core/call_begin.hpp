@@ -1,10 +1,11 @@
 // CallBegin: whether a tool call has begun, and when its result came.
 #pragma once
 
+#include "core/atomic.hpp"
+
 #include <agentcore/clock.hpp>
 #include <agentcore/llm_client.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -80,9 +81,9 @@ class CallBegin {
   };
   TimePoint result_at() const noexcept { return result_at_.load(std::memory_order_seq_cst); }
 
-  std::atomic<State> state_{State::starting};
-  std::atomic<TimePoint> ends_at_{TimePoint::max()};
-  std::atomic<TimePoint> result_at_{TimePoint::max()};
+  Atomic<State> state_{State::starting};
+  Atomic<TimePoint> ends_at_{TimePoint::max()};
+  Atomic<TimePoint> result_at_{TimePoint::max()};
   std::function<void()> look_;
   std::optional<std::stop_callback<Withdraw>> on_stop_;  // last: its destructor waits for the callback
 };

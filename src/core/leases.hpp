@@ -1,12 +1,12 @@
 // Leases: until when subtrees may run, unless their host renews that.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/mutex.hpp"
 #include "core/node.hpp"
 
 #include <agentcore/clock.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -59,8 +59,8 @@ class Lease {
   const Clock& clock_;
   const Duration length_;
   const std::shared_ptr<Lease> above_;
-  std::atomic<Rep> until_;
-  std::atomic<bool> ended_{false};
+  Atomic<Rep> until_;
+  Atomic<bool> ended_{false};
 };
 
 // The leases of a tree. An agent that has one has a bit in its packed state; a tree without leases reads one
@@ -101,8 +101,8 @@ class Leases {
 
   mutable Mutex mutex_;
   std::unordered_map<NodeId, std::shared_ptr<Lease>> leases_ AGENTCORE_GUARDED_BY(mutex_);
-  std::atomic<std::size_t> count_{0};
-  std::atomic<bool> wants_check_{false};
+  Atomic<std::size_t> count_{0};
+  Atomic<bool> wants_check_{false};
   Stop stop_;
 };
 

@@ -1,7 +1,8 @@
 // MpscStack: an intrusive lock-free stack: many threads push, one thread takes all items at once.
 #pragma once
 
-#include <atomic>
+#include "core/atomic.hpp"
+
 #include <bit>
 #include <cstdint>
 
@@ -15,7 +16,7 @@ enum class Pushed : std::uint8_t {
 };
 
 // A stack without nodes of its own: an item is linked by its member `Next`, which is a `T*` or a
-// `std::atomic<T*>`. It allocates nothing, and it does not own its items. Only the head is shared by threads;
+// `Atomic<T*>`. It allocates nothing, and it does not own its items. Only the head is shared by threads;
 // the links of taken items belong to the consumer.
 //
 //     struct Item { int value; Item* next = nullptr; };
@@ -102,7 +103,7 @@ class MpscStack {
     return oldest;
   }
 
-  std::atomic<T*> head_{nullptr};
+  Atomic<T*> head_{nullptr};
 };
 
 }  // namespace agentcore::detail::core

@@ -1,6 +1,8 @@
 // Mutex and its locks, with a rank, and the marks by which clang checks who holds which mutex.
 #pragma once
 
+#include "core/thread_schedule.hpp"
+
 #include <cassert>
 #include <condition_variable>
 #include <cstdint>
@@ -69,6 +71,22 @@ inline bool holds_no_mutex() noexcept {
 }
 #endif
 
+// A build with AGENTCORE_YIELD_POINTS tells a ThreadSchedule which thread waits for which mutex; the real one
+// is free then. In all others these do nothing.
+#ifdef AGENTCORE_YIELD_POINTS
+inline void before_lock(const void* mutex, bool shared = false) noexcept {
+  if (thread_schedule) thread_schedule->lock(mutex, shared);
+}
+inline void after_unlock(const void* mutex, bool shared = false) noexcept {
+  if (thread_schedule) thread_schedule->unlock(mutex, shared);
+}
+#else
+inline void before_lock(const void*, bool = false) noexcept {
+}
+inline void after_unlock(const void*, bool = false) noexcept {
+}
+#endif
+
 // A std::mutex with a rank.
 class AGENTCORE_LOCK_MARK(capability("mutex")) Mutex {
  public:
@@ -78,10 +96,12 @@ class AGENTCORE_LOCK_MARK(capability("mutex")) Mutex {
 
   void lock() AGENTCORE_LOCK_MARK(acquire_capability()) {
     note_locked(rank_);  // before it may wait for ever
+    before_lock(this);
     mutex_.lock();
   }
   void unlock() AGENTCORE_LOCK_MARK(release_capability()) {
     mutex_.unlock();
+    after_unlock(this);
     note_unlocked(rank_);
   }
 
@@ -122,16 +142,36 @@ class AGENTCORE_LOCK_MARK(scoped_lockable) InnerLock {
 // Waits until another thread has changed what the mutex guards.
 class Condition {
  public:
-  void notify_one() noexcept { condition_.notify_one(); }
-  void notify_all() noexcept { condition_.notify_all(); }
+  void notify_one() noexcept {
+    tell_schedule(false);
+    condition_.notify_one();
+  }
+  void notify_all() noexcept {
+    tell_schedule(true);
+    condition_.notify_all();
+  }
   // May also return without a reason.
   void wait(Mutex& mutex) AGENTCORE_LOCK_MARK(requires_capability(mutex)) {
+#ifdef AGENTCORE_YIELD_POINTS
+    if (thread_schedule) {
+      mutex.mutex_.unlock();
+      thread_schedule->wait(this, &mutex);
+      mutex.mutex_.lock();
+      return;
+    }
+#endif
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
 
  private:
+  void tell_schedule([[maybe_unused]] bool all) noexcept {
+#ifdef AGENTCORE_YIELD_POINTS
+    if (thread_schedule) thread_schedule->notify(this, all);
+#endif
+  }
+
   std::condition_variable condition_;
 };
 
@@ -140,18 +180,22 @@ class AGENTCORE_LOCK_MARK(capability("mutex")) SharedMutex {
  public:
   void lock() AGENTCORE_LOCK_MARK(acquire_capability()) {
     note_locked(LockRank::leaf);
+    before_lock(this);
     mutex_.lock();
   }
   void unlock() AGENTCORE_LOCK_MARK(release_capability()) {
     mutex_.unlock();
+    after_unlock(this);
     note_unlocked(LockRank::leaf);
   }
   void lock_shared() AGENTCORE_LOCK_MARK(acquire_shared_capability()) {
     note_locked(LockRank::leaf);
+    before_lock(this, true);
     mutex_.lock_shared();
   }
   void unlock_shared() AGENTCORE_LOCK_MARK(release_shared_capability()) {
     mutex_.unlock_shared();
+    after_unlock(this, true);
     note_unlocked(LockRank::leaf);
   }
 

@@ -1,12 +1,12 @@
 // Node: the slot of an agent in the slab. 128 bytes, two cache lines.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/packed_state.hpp"
 
 #include <agentcore/agent_spec.hpp>
 #include <agentcore/verbs.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -80,16 +80,15 @@ struct alignas(64) Node {
   // First cache line: read by every thread.
 
   // Written by any thread.
-  std::atomic<std::uint64_t> packed{PackedState{}.raw()};
-  std::atomic<std::uint64_t> mailbox_head{0};  // mailbox::Head
-  std::atomic<Node*> next_ready{
-      nullptr};                        // link of the ready list; by the thread that adds it, then the loop
-  std::atomic<bool> scheduled{false};  // it is in the ready list
+  Atomic<std::uint64_t> packed{PackedState{}.raw()};
+  Atomic<std::uint64_t> mailbox_head{0};  // mailbox::Head
+  Atomic<Node*> next_ready{nullptr};      // link of the ready list; by the thread that adds it, then the loop
+  Atomic<bool> scheduled{false};          // it is in the ready list
   // Written by the loop thread when it creates the agent.
-  std::atomic<bool> auto_resume{false};
-  std::atomic<AgentRole> role{AgentRole::normal};
+  Atomic<bool> auto_resume{false};
+  Atomic<AgentRole> role{AgentRole::normal};
   std::uint8_t depth = 0;
-  std::atomic<std::uint16_t> mailbox_limit{0};
+  Atomic<std::uint16_t> mailbox_limit{0};
   // Written by verbs: most extend fields of `packed` to the descendants. `grade_below` has a meaning only
   // while there is a grade, `grade_deletes` until the delete is withdrawn: a stop may come before it.
   // `hold_below` is written together with `hold`, under AgentTable::erasing(): it is not set without a hold,
@@ -106,31 +105,31 @@ struct alignas(64) Node {
   static constexpr std::uint8_t of_task = 128;
   // Its delete, or one that is pending, has Forks::terminate.
   static constexpr std::uint8_t deletes_forks = 32;
-  std::atomic<std::uint8_t> extends{0};
+  Atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone
-  std::atomic<Node*> parent{nullptr};      // null only for the root sentinel; a parent outlives its children
+  Atomic<Node*> parent{nullptr};           // null only for the root sentinel; a parent outlives its children
   std::uint32_t index = 0;                 // of its slot: written before the slot is first used
   // Written by the loop thread. Other threads read only the atomic members.
-  std::atomic<std::uint32_t> first_child{no_node};
-  std::atomic<std::uint32_t> taken{0};             // messages that ever left the mailbox, modulo 2^32
-  std::atomic<std::uint32_t> newest_operation{0};  // slot + 1 of the newest operation in flight; 0: none
+  Atomic<std::uint32_t> first_child{no_node};
+  Atomic<std::uint32_t> taken{0};             // messages that ever left the mailbox, modulo 2^32
+  Atomic<std::uint32_t> newest_operation{0};  // slot + 1 of the newest operation in flight; 0: none
 
   // The cell of the message that began the turn in progress, or 0. Written before the compare-and-set that
   // begins the turn: so it belongs to the turn whose epoch a reader finds in `packed`. Until just after that
   // it has the bit `claiming`.
   static constexpr std::uint32_t claiming = 1U << 31;
-  std::atomic<std::uint32_t> message{0};
+  Atomic<std::uint32_t> message{0};
   // The number of the last interrupt of the whole subtree. Turns that are marked with a smaller one are
   // refused. Written by verbs, under AgentTable::erasing(). Of the root sentinel: how many interrupts of
   // subtrees there were in the tree.
-  std::atomic<std::uint32_t> interrupts{0};
+  Atomic<std::uint32_t> interrupts{0};
 
   // Second cache line: written by the loop thread; other threads read `name` and `turn_mark` only.
 
   // The agent and its turns.
   alignas(64) std::shared_ptr<const AgentSpec> spec;
   std::unique_ptr<AgentData> data;
-  std::atomic<const std::string*> name{nullptr};  // null: generated id. Read under the name table's lock.
+  Atomic<const std::string*> name{nullptr};  // null: generated id. Read under the name table's lock.
   std::uint32_t backlog = 0;     // messages taken off the mailbox head, oldest first: cell index + 1
   std::uint32_t operations = 0;  // operations in flight: model calls, tool calls and tasks
   std::uint32_t turns = 0;       // begun so far
@@ -138,7 +137,7 @@ struct alignas(64) Node {
   std::uint32_t prev_sibling = no_node;
   // The interrupts of subtrees in this tree, when the turn in progress began. Written like `message`; read by
   // every thread.
-  std::atomic<std::uint32_t> turn_mark{0};
+  Atomic<std::uint32_t> turn_mark{0};
 
   // Stop, delete and resume.
   Settling settling;

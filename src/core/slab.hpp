@@ -1,10 +1,10 @@
 // Slab: objects that are addressed by index and never move.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/mutex.hpp"
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -69,8 +69,8 @@ class Slab {
     return (std::size_t{1} << (first_bits + k)) * sizeof(T);
   }
 
-  std::array<std::atomic<T*>, 32 - first_bits + 1> chunks_{};
-  std::atomic<std::uint32_t> size_{0};
+  std::array<Atomic<T*>, 32 - first_bits + 1> chunks_{};
+  Atomic<std::uint32_t> size_{0};
   Mutex mutex_;  // for growing
 };
 

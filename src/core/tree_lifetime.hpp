@@ -1,7 +1,8 @@
 // TreeLifetime: keeps the memory of a tree while handles refer to it or a function of the loop uses it.
 #pragma once
 
-#include <atomic>
+#include "core/atomic.hpp"
+
 #include <cstdint>
 
 namespace agentcore::detail::core {
@@ -51,7 +52,7 @@ class TreeLifetime {
   virtual void on_loop_left() noexcept = 0;
   virtual void destroy() noexcept = 0;
 
-  std::atomic<std::uint64_t> references_{1};
+  Atomic<std::uint64_t> references_{1};
   int entries_ = 0;
 };
 

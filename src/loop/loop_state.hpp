@@ -1,12 +1,12 @@
 // LoopState: what all parts of an Engine read: its clock, its thread, whether it is closed.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/home_process.hpp"
 
 #include <agentcore/clock.hpp>
 #include <agentcore/ref.hpp>
 
-#include <atomic>
 #include <thread>
 
 namespace agentcore::detail::loop {
@@ -38,12 +38,12 @@ struct LoopState {
   bool has_system_clock;  // the time of `clock` is that of the system's timers
 
   const core::HomeProcess home;
-  std::atomic<bool> closed{false};
-  std::atomic<std::thread::id> thread{std::this_thread::get_id()};  // the loop thread
-  std::atomic<bool> in_poll{false};                                 // written by the loop thread alone
+  core::Atomic<bool> closed{false};
+  core::Atomic<std::thread::id> thread{std::this_thread::get_id()};  // the loop thread
+  core::Atomic<bool> in_poll{false};                                 // written by the loop thread alone
   // A function of the loop thread that another thread has called, for the log; null: none since the last
   // poll.
-  std::atomic<const char*> called_on_wrong_thread{nullptr};
+  core::Atomic<const char*> called_on_wrong_thread{nullptr};
 };
 
 }  // namespace agentcore::detail::loop

@@ -1,13 +1,13 @@
 // Waker: wakes a loop from any thread, once per batch.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/internal_api.hpp"
 #include "core/mutex.hpp"
 #include "platform/wake_signal.hpp"
 
 #include <agentcore/subscription.hpp>
 
-#include <atomic>
 #include <functional>
 #include <memory>
 
@@ -68,8 +68,8 @@ class AGENTCORE_INTERNAL_API Waker : public std::enable_shared_from_this<Waker> 
   void set_signal() noexcept AGENTCORE_REQUIRES(mutex_);
   void end_subscription(const std::shared_ptr<Subscriber>& subscriber) noexcept;
 
-  std::atomic<bool> notified_{false};
-  std::atomic<bool> threw_{false};
+  core::Atomic<bool> notified_{false};
+  core::Atomic<bool> threw_{false};
   bool polling_ = false;  // used by the loop thread only
   bool closed_ = false;   // used by the loop thread only
 

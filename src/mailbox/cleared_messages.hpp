@@ -1,6 +1,7 @@
 // ClearedMessages: messages that a verb has dropped, and that the loop has not taken out of the mailbox yet.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/mutex.hpp"
 #include "core/node.hpp"
 #include "mailbox/message_pool.hpp"
@@ -8,7 +9,6 @@
 #include <agentcore/message.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -146,8 +146,8 @@ class ClearedMessages {
 
   mutable core::Mutex mutex_;
   Marks marks_ AGENTCORE_GUARDED_BY(mutex_);
-  std::atomic<std::size_t> size_{0};
-  std::atomic<std::uint64_t> count_{0};
+  core::Atomic<std::size_t> size_{0};
+  core::Atomic<std::uint64_t> count_{0};
 };
 
 }  // namespace agentcore::detail::mailbox

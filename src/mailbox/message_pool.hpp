@@ -1,6 +1,7 @@
 // MessagePool: cells for messages, taken on any thread, returned by the loop.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/call_begin.hpp"
 #include "core/node.hpp"
 #include "core/slab.hpp"
@@ -10,7 +11,6 @@
 #include <agentcore/no_limit.hpp>
 #include <agentcore/runtime.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,11 +28,11 @@ namespace agentcore::detail::mailbox {
 // One cache line. What most messages do not have is allocated apart.
 class alignas(64) Cell {
  public:
-  std::atomic<std::uint32_t> next{0};
+  core::Atomic<std::uint32_t> next{0};
   // In the sequence of the mailbox's messages; set by the sender, and again by the loop, which is exact.
-  std::atomic<std::uint32_t> position{0};
-  std::atomic<core::NodeId> agent{0};  // that it was sent to
-  std::atomic<std::uint64_t> id{0};    // MessageId::value, and MessagePool::withdrawn
+  core::Atomic<std::uint32_t> position{0};
+  core::Atomic<core::NodeId> agent{0};  // that it was sent to
+  core::Atomic<std::uint64_t> id{0};    // MessageId::value, and MessagePool::withdrawn
 
   // `simulated`: the text is handled as an answer of the model. Throws std::bad_alloc; then nothing has
   // changed.
@@ -191,8 +191,8 @@ class MessagePool {
   std::uint32_t batch_first_ = 0;  // cells returned one by one, not yet on the free list
   std::uint32_t batch_last_ = 0;
   std::uint32_t batch_size_ = 0;
-  alignas(64) std::atomic<std::uint64_t> free_{0};  // tag << 32 | number
-  alignas(64) std::atomic<int> urgent_{0};
+  alignas(64) core::Atomic<std::uint64_t> free_{0};  // tag << 32 | number
+  alignas(64) core::Atomic<int> urgent_{0};
 };
 
 // Messages that have left a mailbox without a turn, oldest first. Its destructor gives their cells back.

@@ -1,6 +1,7 @@
 // SteerBox: messages for running turns. They wait here for the next step of the turn, or for its end.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/mutex.hpp"
 #include "core/node.hpp"
 #include "core/references.hpp"
@@ -8,7 +9,6 @@
 #include <agentcore/error.hpp>
 #include <agentcore/message.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -119,7 +119,7 @@ class SteerBox {
 
   mutable core::Mutex mutex_{core::LockRank::steers};
   std::unordered_map<core::NodeId, Waiting> agents_ AGENTCORE_GUARDED_BY(mutex_);
-  std::atomic<std::size_t> size_{0};
+  core::Atomic<std::size_t> size_{0};
 };
 
 }  // namespace agentcore::detail::mailbox

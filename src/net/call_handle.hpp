@@ -1,10 +1,10 @@
 // CallHandle: one running HTTP call, for use by any thread. Stops the call on the wire and at once.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/stoppable.hpp"
 #include "net/socket_guard.hpp"
 
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -60,7 +60,7 @@ class CallHandle final : public core::Stoppable, public std::enable_shared_from_
  private:
   friend class StopQueue;
 
-  std::atomic<bool> stopped_{false};
+  core::Atomic<bool> stopped_{false};
   SocketGuard sockets_;
   Transfer* transfer_ = nullptr;
   std::shared_ptr<StopQueue> queue_;

@@ -1,11 +1,11 @@
 // SocketGuard: lets any thread shut down the sockets that one transfer holds, and never another socket.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/home_process.hpp"
 #include "core/mutex.hpp"
 
 #include <array>
-#include <atomic>
 
 namespace agentcore::detail::net {
 
@@ -61,7 +61,7 @@ class SocketGuard {
 
   core::Mutex mutex_;
   std::array<int, 2> claimed_ AGENTCORE_GUARDED_BY(mutex_){none, none};
-  std::atomic<bool> shut_{false};
+  core::Atomic<bool> shut_{false};
 };
 
 }  // namespace agentcore::detail::net

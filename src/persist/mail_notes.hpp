@@ -1,10 +1,10 @@
 // MailNotes: which mailboxes got messages since the store was last written. Any thread adds, the loop takes.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/mutex.hpp"
 #include "core/node.hpp"
 
-#include <atomic>
 #include <new>
 #include <utility>
 #include <vector>
@@ -55,8 +55,8 @@ class MailNotes {
   }
 
  private:
-  std::atomic<bool> enabled_{false};
-  std::atomic<bool> is_due_{false};
+  core::Atomic<bool> enabled_{false};
+  core::Atomic<bool> is_due_{false};
   mutable core::Mutex mutex_;
   std::vector<core::NodeId> agents_ AGENTCORE_GUARDED_BY(mutex_);
   bool lost_ AGENTCORE_GUARDED_BY(mutex_) = false;

@@ -1,6 +1,7 @@
 // Process: one child program, from its start until nothing of it is left.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "loop/engine.hpp"
 #include "platform/descriptor.hpp"
 #include "platform/process_group.hpp"
@@ -8,7 +9,6 @@
 
 #include <agentcore/llm_client.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -114,8 +114,8 @@ class Process final : private loop::IoHandler {
   std::uint64_t check_timer_ = 0;
   Duration check_after_ = std::chrono::milliseconds(1);
 
-  std::atomic<bool> stopped_{false};
-  std::atomic<TimePoint> stopped_at_{};  // written before stopped_
+  core::Atomic<bool> stopped_{false};
+  core::Atomic<TimePoint> stopped_at_{};  // written before stopped_
   std::optional<std::stop_callback<std::function<void()>>> stop_callback_;
 };
 

@@ -1,11 +1,11 @@
 // Processes: all programs that run in one Runtime.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "loop/engine.hpp"
 #include "process/process.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -49,7 +49,7 @@ class Processes final : public loop::Source {
  private:
   loop::Engine& engine_;
   std::shared_ptr<loop::Waker> waker_ = engine_.waker();
-  std::atomic<bool> stopped_{false};  // some Process was, since run_control() last looked
+  core::Atomic<bool> stopped_{false};  // some Process was, since run_control() last looked
   std::map<std::uint64_t, std::unique_ptr<Process>> running_;
   std::uint64_t last_id_ = 0;
   std::array<char, 65536> buffer_{};  // the buffer for all reads

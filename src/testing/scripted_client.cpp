@@ -1,3 +1,4 @@
+#include "core/atomic.hpp"
 #include "core/home_process.hpp"
 #include "core/stoppable.hpp"
 #include "core/validate.hpp"
@@ -12,7 +13,6 @@
 #include <agentcore/runtime.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -41,7 +41,7 @@ class UnpostedStops final : public loop::Source {
   bool has_pending() const noexcept override { return false; }
 
  private:
-  std::atomic<bool> noted_{false};
+  detail::core::Atomic<bool> noted_{false};
   const std::function<void()> end_stopped_;
 };
 
@@ -126,7 +126,7 @@ struct ScriptedClient::Impl : std::enable_shared_from_this<Impl> {
     std::optional<detail::core::StopCallback> on_stop;
 
    private:
-    std::atomic<bool> stopped_{false};
+    detail::core::Atomic<bool> stopped_{false};
     const std::shared_ptr<detail::loop::Engine> engine_;
     const std::weak_ptr<Impl> client_;
     const std::shared_ptr<detail::testing::UnpostedStops> unposted_;

@@ -1,13 +1,13 @@
 // CallScope: connects a running tool call with its agent.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/call_begin.hpp"
 #include "core/operation_id.hpp"
 #include "loop/engine.hpp"
 
 #include <agentcore/tool.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -87,9 +87,9 @@ struct Completion {
   void fail(std::string_view before, std::string_view what = {}) noexcept;
 
   const std::shared_ptr<const CallScope> scope;
-  bool starting = false;             // the loop thread, its only reader, is inside ToolStart
-  std::atomic<bool> finished{true};  // true until the call is started, and once it has a result
-  std::atomic<bool> lost{false};     // there was a result, and no memory to post it
+  bool starting = false;              // the loop thread, its only reader, is inside ToolStart
+  core::Atomic<bool> finished{true};  // true until the call is started, and once it has a result
+  core::Atomic<bool> lost{false};     // there was a result, and no memory to post it
 };
 
 // The completion of a call that was not started yet. If it is dropped before start_call(), no result follows.

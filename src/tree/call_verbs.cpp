@@ -1,5 +1,6 @@
 #include "tree/call_verbs.hpp"
 
+#include "core/stop_request.hpp"
 #include "core/utf8.hpp"
 
 #include <utility>
@@ -38,7 +39,7 @@ VerbResult CallVerbs::end(turn::CallKey key, turn::CallEnding&& how) {
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   turn::CallVerdict verdict = turns_.claims().end(key, ending);
   if (verdict.reason != Errc::none) return VerbResult::no_effect(verdict.reason);
-  verdict.stop.request_stop();
+  core::request_stop(verdict.stop);
   tree_.control.push(std::move(op));
   tree_.waker->notify();
   return VerbResult::done();

@@ -2,6 +2,7 @@
 
 #include "core/blank.hpp"
 #include "core/gates.hpp"
+#include "core/stop_request.hpp"
 #include "core/utf8.hpp"
 #include "tree/dropped_messages.hpp"
 #include "tree/refusals.hpp"
@@ -179,7 +180,7 @@ SteerResult Mailboxes::steer(core::NodeId id, Message&& message, const SteerOpti
     cell.release();
     note_mail(id);
     tree_.control.push(std::move(op));
-    cut.request_stop();  // before the loop is woken, with which the server would compete for a processor
+    core::request_stop(cut);  // before the loop is woken, with which the server would compete for a processor
     tree_.waker->notify();
     return result;
   } catch (const std::bad_alloc&) {

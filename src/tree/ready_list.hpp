@@ -4,8 +4,6 @@
 #include "core/mpsc_stack.hpp"
 #include "core/node.hpp"
 
-#include <atomic>
-
 namespace agentcore::detail::tree {
 
 // Any thread adds; the loop thread takes the agents out in rounds, in the order of adding, one step each

@@ -3,8 +3,6 @@
 
 #include "core/agent_table.hpp"
 
-#include <atomic>
-
 namespace agentcore::detail::tree {
 
 // The agent after `node` in a walk through the subtree of `root`, parents before children; null at its end.

@@ -3,6 +3,7 @@
 
 #include "core/agent_access.hpp"
 #include "core/agent_table.hpp"
+#include "core/atomic.hpp"
 #include "core/gates.hpp"
 #include "core/mutex.hpp"
 #include "core/tree_lifetime.hpp"
@@ -19,7 +20,6 @@
 
 #include <agentcore/agent_tree.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -64,7 +64,7 @@ class TreeShared {
   std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack
   std::shared_ptr<persist::Persistence> persistence;  // null: the tree has no store
   persist::MailNotes mail_notes;                      // of that, for senders
-  std::atomic<bool> closed{false};                    // the AgentTree was destroyed; set once
+  core::Atomic<bool> closed{false};                   // the AgentTree was destroyed; set once
   // Of the verbs that close and open gates: see Verbs.
   core::Mutex closing{core::LockRank::verbs};
 

@@ -174,7 +174,7 @@ VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& opti
         after = core::after_hold(packed, true);
       } while (after && !node.replace(packed, *after));
     }
-    std::atomic<std::uint32_t>& count = tree_.table.root_sentinel().interrupts;
+    core::Atomic<std::uint32_t>& count = tree_.table.root_sentinel().interrupts;
     op->interrupt = count.load(std::memory_order_relaxed) + 1;
     origins_.add_subtree(op->agent, op->interrupt, op->origin);
     count.store(op->interrupt, std::memory_order_seq_cst);

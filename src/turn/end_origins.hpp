@@ -2,12 +2,12 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/atomic.hpp"
 #include "core/mutex.hpp"
 #include "core/references.hpp"
 
 #include <agentcore/stop_origin.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -56,7 +56,7 @@ class EndOrigins {
 
   mutable core::Mutex mutex_{core::LockRank::end_origins};
   std::vector<Entry> entries_ AGENTCORE_GUARDED_BY(mutex_);  // oldest first
-  std::atomic<std::size_t> count_{0};  // of the entries: if 0, the mutex need not be taken
+  core::Atomic<std::size_t> count_{0};  // of the entries: if 0, the mutex need not be taken
 };
 
 }  // namespace agentcore::detail::turn

@@ -1,5 +1,6 @@
 #include "turn/operations.hpp"
 
+#include "core/stop_request.hpp"
 #include "turn/turn_data.hpp"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ struct Operations::Batch {
   std::size_t trigger() {
     std::size_t triggered = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      triggered += sources[i]->request_stop() ? 1U : 0U;
+      triggered += core::request_stop(*sources[i]) ? 1U : 0U;
       sources[i].reset();
     }
     count = 0;
@@ -153,7 +154,7 @@ Operation* Operations::find(OperationId id) noexcept {
 
 void Operations::cut(OperationId id) {
   StopSource source = slots_[id.slot].stop;  // a copy: the outcome may arrive at once and free the slot
-  source.request_stop();
+  core::request_stop(source);
 }
 
 std::size_t Operations::cut_closed_below(const core::Node& root, bool with_subtree, StopCut cut) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_table.hpp"
+#include "core/atomic.hpp"
 #include "core/call_begin.hpp"
 #include "core/mutex.hpp"
 #include "core/operation_id.hpp"
@@ -13,7 +14,6 @@
 #include <agentcore/runtime.hpp>
 #include <agentcore/verbs.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -152,8 +152,8 @@ class Operations {
   std::vector<Operation> slots_;
   std::vector<std::uint32_t> free_ AGENTCORE_GUARDED_BY(mutex_);
   std::uint64_t next_serial_ AGENTCORE_GUARDED_BY(mutex_) = 1;
-  std::atomic<std::size_t> open_{0};
-  std::atomic<bool> left_{false};  // an operation with a closed gate may be untriggered
+  core::Atomic<std::size_t> open_{0};
+  core::Atomic<bool> left_{false};  // an operation with a closed gate may be untriggered
   bool refuses_outcomes_ = false;
 };
 

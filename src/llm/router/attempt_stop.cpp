@@ -1,5 +1,7 @@
 #include "llm/router/attempt_stop.hpp"
 
+#include "core/stop_request.hpp"
+
 namespace agentcore::detail::llm {
 
 // In these functions a source is destroyed after the lock was released.
@@ -24,7 +26,7 @@ void AttemptStop::request_stop() noexcept {
     const core::Lock lock(mutex_);
     running = source_;
   }
-  running.request_stop();
+  core::request_stop(running);
 }
 
 }  // namespace agentcore::detail::llm

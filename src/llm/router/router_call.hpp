@@ -1,6 +1,7 @@
 // RouterCall: one model call, which tries routes until there is an outcome.
 #pragma once
 
+#include "core/atomic.hpp"
 #include "core/stoppable.hpp"
 #include "llm/active_calls.hpp"
 #include "llm/router/attempt_stop.hpp"
@@ -13,7 +14,6 @@
 
 #include <agentcore/llm_router.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -108,7 +108,7 @@ class RouterCall final : public core::Stoppable,
   std::shared_ptr<void> on_pause_;  // the registration with `pause_`
   Registration registration_;
 
-  std::atomic<bool> stopped_{false};
+  core::Atomic<bool> stopped_{false};
   AttemptStop attempt_stop_;
   std::optional<std::stop_callback<StopHeld>> on_stop_;
 

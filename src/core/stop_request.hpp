@@ -1,0 +1,20 @@
+// request_stop(): triggers a stop token.
+#pragma once
+
+#include "core/thread_schedule.hpp"
+
+#include <stop_token>
+
+namespace agentcore::detail::core {
+
+// As std::stop_source::request_stop(), in whose place the library calls this one. A thread that destroys a
+// stop callback while another one runs it waits for that in a way that no ThreadSchedule sees; so a build
+// with yield points has none in here.
+inline bool request_stop(std::stop_source& source) noexcept {
+#ifdef AGENTCORE_YIELD_POINTS
+  const QuietSection quiet;
+#endif
+  return source.request_stop();
+}
+
+}  // namespace agentcore::detail::core
