@@ -1,5 +1,6 @@
 // Pushes against a mailbox that is closed, opened and recycled meanwhile.
 #include "mailbox/mailbox.hpp"
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/drive/team.hpp"
 #include "tree/ready_list.hpp"
@@ -51,7 +52,7 @@ bool accepted(Push push) {
 }  // namespace
 
 TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5]") {
-  constexpr int each = 20'000;
+  const int each = test::amount(20'000, 2'000);
   Box box(60'000);
   Team team(3);
   std::array<int, 3> next{};
@@ -88,7 +89,7 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
 }
 
 TEST_CASE("no message is left behind when others are removed meanwhile", "[mailbox][race][F5]") {
-  constexpr int each = 20'000;
+  const int each = test::amount(20'000, 2'000);
   Box box(60'000);
   Team team(3);
   detail::tree::ReadyList ready;
@@ -127,7 +128,7 @@ TEST_CASE("no message is left behind when others are removed meanwhile", "[mailb
 }
 
 TEST_CASE("a mailbox never has more messages than its limit", "[mailbox][race][G15]") {
-  constexpr int each = 20'000;
+  const int each = test::amount(20'000, 2'000);
   constexpr std::uint16_t limit = 3;
   Box box(limit);
   Team team(2);
@@ -158,7 +159,7 @@ TEST_CASE("a mailbox never has more messages than its limit", "[mailbox][race][G
 // dropped. What other threads do not see yet is never in the way of the one that dropped it, and no more than
 // the limit waits.
 TEST_CASE("after a drop the mailbox takes as many messages as before", "[mailbox][race][G1][G12][G15]") {
-  constexpr int rounds = 20'000;
+  const int rounds = test::amount(20'000, 2'000);
   constexpr std::uint16_t limit = 3;
   using detail::mailbox::ClearedMessages;
   struct Drop {
