@@ -83,7 +83,7 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
       },
       take_all);
   while (!ready.empty()) take_all();
-  CHECK(taken == 3 * each);  // none waits for an agent that is not ready
+  CHECK(taken == static_cast<std::size_t>(3 * each));  // none waits for an agent that is not ready
   CHECK(in_order);
   CHECK(detail::mailbox::length(box.node, 1) == 0);
 }
@@ -124,7 +124,7 @@ TEST_CASE("no message is left behind when others are removed meanwhile", "[mailb
       },
       drive);
   while (!ready.empty()) drive();
-  CHECK(gone == 3 * each);
+  CHECK(gone == static_cast<std::size_t>(3 * each));
 }
 
 TEST_CASE("a mailbox never has more messages than its limit", "[mailbox][race][G15]") {
