@@ -41,7 +41,7 @@ std::optional<TimePoint> TimerQueue::next_after(TimePoint now) const noexcept {
 }
 
 std::function<void()> TimerQueue::take_due(TimePoint now, std::uint64_t mark) noexcept {
-  if (heap_.empty() || heap_.front().when > now || heap_.front().order >= mark) return nullptr;
+  if (!is_due(now, mark)) return nullptr;
   return remove(0);
 }
 

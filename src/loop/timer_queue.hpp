@@ -41,6 +41,10 @@ class AGENTCORE_INTERNAL_API TimerQueue {
   // Everything added from now on is younger than this mark.
   std::uint64_t mark() const noexcept { return next_order_; }
 
+  // True if the first timer is due at `now` and older than `mark`.
+  bool is_due(TimePoint now, std::uint64_t mark) const noexcept {
+    return !heap_.empty() && heap_.front().when <= now && heap_.front().order < mark;
+  }
   // Takes the first timer if it is due at `now` and older than `mark`; else returns an empty function.
   std::function<void()> take_due(TimePoint now, std::uint64_t mark) noexcept;
 

@@ -39,6 +39,16 @@ TEST_CASE("a lease that is renewed lets its agent run", "[tree][lease]") {
   CHECK(t.result->text == "words");
 }
 
+TEST_CASE("a lease that runs leaves the one step of a poll without time to another timer",
+          "[tree][lease][loop][G15]") {
+  Leased t;
+  t.settle();
+  bool ran = false;
+  const Timer timer = t.runtime->call_after(0s, [&] { ran = true; });
+  t.runtime->poll(Duration(0));
+  CHECK(ran);
+}
+
 TEST_CASE("a lease that runs out stops its agent by a timer", "[tree][lease][G1][G5]") {
   Leased t;
   const Agent child = t.a.create_child({.id = "c", .tools = t.tools}).value();
