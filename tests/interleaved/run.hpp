@@ -1,0 +1,30 @@
+// What a script does: run it, and make one that fails smaller.
+#pragma once
+
+#include "interleaved/script.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agentcore::interleaved {
+
+struct Result {
+  std::string problem;  // "" if there is none; "G1: ..."
+  std::uint64_t hash = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t switches = 0;
+  std::map<std::string, std::uint64_t> counts;  // of commands
+  std::vector<std::string> trace;
+};
+
+Result run(const Script& script, bool keeps_trace = false);
+// The smallest script that was found to break the same rule as `problem` says.
+Script shrink(Script script, std::string_view problem);
+// The same for any question about a script.
+Script shrink(Script script, std::function<bool(const Script&)> still_fails);
+
+}  // namespace agentcore::interleaved

@@ -1,0 +1,162 @@
+// World: agents, their models and tools, and the threads that use them, as a Script says.
+#pragma once
+
+#include "interleaved/gates.hpp"
+#include "interleaved/script.hpp"
+#include "sim/verdict.hpp"
+#include "support/clients/fake_client.hpp"
+#include "support/observe/event_audit.hpp"
+
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/executor.hpp>
+#include <agentcore/runtime.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/tool.hpp>
+#include <agentcore/tool_registry.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace agentcore::interleaved {
+
+// Runs a job when a command says so, on the thread of the command.
+class HeldJobs final : public Executor {
+ public:
+  void submit(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  bool run_one();
+  bool empty() const noexcept { return jobs_.empty(); }
+
+ private:
+  std::deque<std::function<void()>> jobs_;
+};
+
+// All that the threads of a run share. Only one of them runs at a time, and none is interrupted in code of
+// the world, but where that calls the library or Scheduler::step(). So nothing here needs a lock; what is
+// chosen from may change during a call of the library.
+class World {
+ public:
+  explicit World(const Script& script);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  // What the thread of that number does.
+  void run(Scheduler& scheduler, std::uint32_t thread);
+  const std::string& problem() const noexcept { return verdict_.problem(); }
+  const std::map<std::string, std::uint64_t>& counts() const noexcept { return counts_; }
+
+ private:
+  // A call of a tool that has begun.
+  struct Held {
+    Held(std::string id, ToolContext of, ToolDone with)
+        : agent(std::move(id)), context(std::move(of)), done(std::move(with)) {}
+
+    std::string agent;
+    ToolContext context;
+    ToolDone done;
+    bool answered = false;
+  };
+
+  void prepare();
+  AgentSpec spec(std::uint32_t number);
+  void add_tools();
+  void wake();
+
+  // The loop thread.
+  void poll();
+  void sleep();
+  void act_on_loop(const Command& command);
+  void create(const Command& command);
+  void renew_wake();
+  void destroy(bool with_runtime);
+  // Drives the loop as a host does, until no other thread can go on.
+  void drive();
+  // From now on everybody answers: all must come to rest.
+  void finish();
+  void check_ends();
+
+  // Any thread.
+  void act(const Command& command);
+  bool act_by_message(const Command& command, const Agent& agent);
+  bool act_by_stop(const Command& command, const Agent& agent);
+  bool act_by_opening(const Command& command, const Agent& agent);
+  bool act_on_turn(const Command& command, const Agent& agent);
+  bool act_on_tree(const Command& command);
+  void act_as_host(const Command& command, const Agent& agent);
+  void send(const std::function<SendResult(SendOptions)>& call, const std::string& id);
+  enum class Reach : std::uint8_t { subtree, alone, below };
+  // A stop or a delete for now; `call` gets what it is to call when all has settled.
+  VerbResult close(const std::string& root, Reach reach,
+                   const std::function<VerbResult(std::function<void()>)>& call, bool cuts = true);
+  void check_cut(const std::vector<std::string>& ids, std::size_t model_calls, std::size_t tool_calls);
+  void open(Gates& gates, const std::string& root, bool alone, const std::function<bool()>& call);
+  void end_tool(std::uint32_t number);
+  void look(const Agent& agent);
+
+  // What is seen.
+  void on_event(const Event& event);
+  void begins(const std::string& id, std::string_view what, bool called_directly, bool also_in_pause = false);
+  void begins_call(const ToolContext& context, bool on_loop);
+  void check_closed();
+  void require(bool holds, std::string_view rule, const std::string& what);
+
+  Agent agent(std::uint32_t number) const { return handles_[number % handles_.size()]; }
+  std::string some_call(const std::string& agent) const;
+
+  const Script script_;
+  Scheduler* scheduler_ = nullptr;
+  sim::Verdict verdict_;
+  Family family_;
+  Gates stops_{family_}, pauses_{family_};
+
+  testing::ManualClock clock_;
+  HeldJobs jobs_;
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<test::FakeClient> client_;
+  std::shared_ptr<ToolRegistry> tools_;
+  std::unique_ptr<AgentTree> tree_;
+  std::unique_ptr<test::Audit> audit_;
+  Subscription events_, wakes_;
+  bool destroyed_ = false;
+  int tree_users_ = 0;  // threads that are in a function of the tree or of the Runtime
+
+  std::vector<Agent> handles_;  // never moved: other threads copy them
+  std::vector<std::string> ids_;
+  std::vector<std::shared_ptr<Held>> held_;
+  std::uint64_t polls_ = 0;
+  bool in_poll_ = false;  // or in another action of the loop thread; polls_ counts these, too
+  bool in_wake_ = false;
+  std::uint64_t current_wake_ = 0;  // of the function of on_wake() that is subscribed
+  std::uint64_t texts_ = 0, calls_ = 0;
+
+  struct Sent {
+    std::string agent;
+    bool accepted = false;
+    int ends = 0;  // of on_end
+  };
+  std::deque<Sent> sent_;
+  struct Call {
+    bool begun = false;
+    bool ended = false;
+    bool never = false;  // it has ended as not_started
+  };
+  std::map<std::string, Call> known_calls_;
+  std::uint64_t reports_due_ = 0, reports_ = 0;          // StopOptions::on_settled
+  std::map<std::uint32_t, std::uint64_t> posted_, ran_;  // functions of each thread
+  bool any_close_ = false;                               // some verb that may close a mailbox was called
+  std::map<std::string, std::uint64_t> closers_, deleters_, openers_;  // verbs on an agent that took effect
+  std::map<std::string, bool> alone_;  // it was stopped without its descendants, which a later stop adds
+  std::map<std::uint32_t, std::uint64_t> job_began_;  // of each thread
+  std::map<std::string, std::uint64_t> counts_;
+};
+
+}  // namespace agentcore::interleaved

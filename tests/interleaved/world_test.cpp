@@ -1,0 +1,60 @@
+// Scripts: they replay, they shrink, and those that were kept and a sample of seeds find nothing.
+#include "interleaved/run.hpp"
+#include "support/catch.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+using namespace agentcore::interleaved;
+
+TEST_CASE("a seed gives the same script, and the same steps", "[interleaved]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const Script script = generate(seed);
+    CHECK(to_text(script_from(to_text(script))) == to_text(script));
+    const Result first = run(script, true), second = run(script, true);
+    CHECK(first.hash == second.hash);
+    CHECK(first.trace == second.trace);
+  }
+}
+
+TEST_CASE("a script that fails is made as small as it can be", "[interleaved]") {
+  const Script smallest = shrink(generate(7), [](const Script& script) {
+    bool polls = false, interrupted = false;
+    for (const auto& thread : script.threads)
+      for (const Command& command : thread) {
+        polls = polls || command.act == Act::poll;
+        interrupted = interrupted || !command.falls.empty();
+      }
+    return polls && interrupted && run(script).problem.empty();
+  });
+  CHECK(smallest.size() <= 3);
+  CHECK(smallest.agents == 1);
+}
+
+TEST_CASE("scripts that have found something find nothing any more", "[interleaved]") {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(AGENTCORE_INTERLEAVED_CORPUS)) {
+    std::ifstream file(entry.path());
+    std::stringstream text;
+    text << file.rdbuf();
+    INFO(entry.path());
+    CHECK(run(script_from(text.str())).problem == "");
+    ++count;
+  }
+  CHECK(count > 0);
+}
+
+TEST_CASE("a sample of seeds finds nothing, and each command occurs", "[interleaved]") {
+  std::map<std::string, std::uint64_t> counts;
+  for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
+    const Result result = run(generate(seed));
+    INFO("seed " << seed);
+    REQUIRE(result.problem == "");
+    for (const auto& [what, count] : result.counts) counts[what] += count;
+  }
+  for (std::uint32_t act = 0; act < static_cast<std::uint32_t>(Act::count); ++act)
+    CHECK(counts[std::string(name(static_cast<Act>(act)))] > 20);
+}
