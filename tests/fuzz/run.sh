@@ -9,5 +9,11 @@ program=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 target=${program##*/fuzz_}
 mkdir -p "build/fuzz/corpus/$target" build/fuzz/faults
+seeds=tests/fuzz/corpus/$target
+if [ "$target" = sim ]; then  # they are kept as scripts
+  seeds=build/fuzz/seeds/sim
+  mkdir -p "$seeds"
+  "$program" --seeds "$seeds" tests/sim/corpus tests/sim/scenarios
+fi
 exec "$program" -max_total_time="${AGENTCORE_FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=2048 -max_len=4096 \
-  -artifact_prefix="build/fuzz/faults/$target-" "build/fuzz/corpus/$target" "tests/fuzz/corpus/$target"
+  -artifact_prefix="build/fuzz/faults/$target-" "build/fuzz/corpus/$target" "$seeds"

@@ -102,8 +102,10 @@ enum class Act : std::uint8_t {
   destroy_tree,
   restart,
   kill,
+  // Faults cease in a part of the world.
+  calm,
 };
-constexpr std::size_t act_count = static_cast<std::size_t>(Act::kill) + 1;
+constexpr std::size_t act_count = static_cast<std::size_t>(Act::calm) + 1;
 std::string_view to_string(Act act) noexcept;
 
 // Where a command takes place: between two polls, or within the next callback of a kind.
@@ -161,8 +163,11 @@ enum class Knob : std::uint8_t {
   models,            // 0: clients of a kind of their own; then HTTP: a client of each provider, and routers
   call_limits,       // of the router: 1: one call; 2: one for each endpoint; 3: for each agent; 4: by time
   plain_arguments,   // 1: the arguments of all tool calls are {}: a destructor of JSON with members allocates
+  small_batches,     // 1: RuntimeOptions::poll_budget is 0: a poll does as little as it can
+  small_bytes,       // 1: limits of messages, answers and results are a few bytes, no connection is kept
+  short_times,       // 1: time-outs of tools and questions are 1 s, the grace of a stop is 1 ms
 };
-constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::plain_arguments) + 1;
+constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::short_times) + 1;
 std::string_view to_string(Knob knob) noexcept;
 
 struct Setup {

@@ -75,23 +75,45 @@ const std::array<Choices, 3> server_features = {{
     {{Act::server_sends, 4}, {Act::next_timer, 8}, {Act::time_passes, 2}},
 }};
 
-bool may_be_in_callback(Act act) {
-  return act != Act::restart && act != Act::poll_until_quiet && act != Act::run_job;
-}
+// Of the knobs up to call_limits.
+constexpr std::array<std::uint32_t, 16> choices_of_knobs = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2, 2, 5, 1, 5};
 
 Setup any_setup(Random& random) {
-  // Without plain_arguments, which is for failing allocations.
-  static constexpr std::array<std::uint32_t, knob_count - 1> choices = {2, 2, 3, 2, 4, 5, 2, 3,
-                                                                        3, 2, 3, 2, 2, 5, 1, 5};
   Setup setup;
-  for (std::size_t i = 0; i < choices.size(); ++i)
-    if (random.once_in(2)) setup.values[i] = random.below(choices[i]);
+  for (std::size_t i = 0; i < choices_of_knobs.size(); ++i)  // add_small_limits() chooses those that follow
+    if (random.once_in(2)) setup.values[i] = random.below(choices_of_knobs[i]);
   setup[Knob::store] = random.below(2);
   setup[Knob::models] = random.once_in(2) ? random.below(model_choices()) : 0;
   return setup;
 }
 
+// Limits as small as they can be. Numbers of its own leave the rest of the script as it is.
+void add_small_limits(Setup& setup, Random random) {
+  for (const Knob knob : {Knob::small_batches, Knob::small_bytes, Knob::short_times})
+    setup[knob] = random.once_in(4) ? 1 : 0;
+}
+
+// In a third of the runs faults cease in a part of the world for a while.
+void add_calm(Script& script, Random random) {
+  for (std::uint32_t left = random.once_in(3) ? 1 + random.below(3) : 0; left != 0; --left) {
+    const Command calm{.act = Act::calm, .n = {random.below(1000), random.below(1000), random.below(1000)}};
+    const std::uint32_t at = 1 + random.below(static_cast<std::uint32_t>(script.commands.size()));
+    script.commands.insert(script.commands.begin() + at, calm);
+  }
+}
+
 }  // namespace
+
+std::uint32_t choices_of(Knob knob) {
+  if (knob == Knob::models) return model_choices();
+  if (knob == Knob::plain_arguments) return 1;  // for failing allocations
+  const auto i = static_cast<std::size_t>(knob);
+  return i < choices_of_knobs.size() ? choices_of_knobs[i] : 2;
+}
+
+bool may_be_in_callback(Act act) {
+  return act != Act::restart && act != Act::poll_until_quiet && act != Act::run_job && act != Act::calm;
+}
 
 Script script_of_seed(std::uint64_t seed) {
   Random random(seed);
@@ -137,6 +159,8 @@ Script script_of_seed(std::uint64_t seed) {
           static_cast<std::uint8_t>(1 + random.below(static_cast<std::uint32_t>(place_count() - 1)));
     script.commands.push_back(command);
   }
+  add_small_limits(script.setup, Random(seed ^ 0x736d'616c'6cU));
+  add_calm(script, Random(seed ^ 0x6361'6c6dU));
   return script;
 }
 

@@ -1,5 +1,6 @@
 #include "sim/message_rules.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace agentcore::sim {
@@ -90,6 +91,17 @@ std::vector<MessageId> MessageRules::acknowledged() const {
     if (known.stored && known.ends == 0 && !known.may_be_gone && !known.dropping && !known.agent.empty())
       found.push_back(id);
   return found;
+}
+
+MessageId MessageRules::open_of(const std::string& agent) const {
+  for (const auto& [id, known] : known_)
+    if (known.agent == agent && is_open(known)) return id;
+  return {};
+}
+
+std::size_t MessageRules::open_count() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(known_, [](const auto& entry) { return is_open(entry.second); }));
 }
 
 void MessageRules::check_all_ended() {

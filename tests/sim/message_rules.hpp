@@ -34,6 +34,9 @@ class MessageRules {
   // At the end of a run: all have ended.
   void check_all_ended();
 
+  // One that was sent to that agent and has not ended; none: no id.
+  MessageId open_of(const std::string& agent) const;
+  std::size_t open_count() const;
   // Those that the store is known to have, and that have not ended.
   std::vector<MessageId> acknowledged() const;
   std::string agent_of(MessageId id) const { return known_.at(id).agent; }
@@ -53,6 +56,9 @@ class MessageRules {
     bool may_be_gone = false;  // it had ended; the store may have heard of that, or not
   };
   void end(MessageId id, const std::string& what);
+  static bool is_open(const Known& known) noexcept {
+    return !known.agent.empty() && known.ends == 0 && !known.end_stored && !known.may_be_gone;
+  }
 
   Verdict& verdict_;
   std::map<MessageId, Known> known_;

@@ -1,5 +1,7 @@
 // The simulator: scripts that once failed, a sample of fresh ones, and the simulator itself.
+#include "sim/bytes.hpp"
 #include "sim/generator.hpp"
+#include "sim/random.hpp"
 #include "sim/run.hpp"
 #include "support/amount.hpp"
 #include "support/catch.hpp"
@@ -71,6 +73,23 @@ TEST_CASE("a script is the same after it was written and read", "[sim]") {
   CHECK_THROWS_AS(script_from("set nothing 1"), std::invalid_argument);
 }
 
+TEST_CASE("any bytes are a script, and a script is the same after it was bytes", "[sim]") {
+  const auto is_same = [](Script script) { CHECK(script_of_bytes(bytes_of(script)) == script); };
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) is_same(script_of_seed(seed));
+  for (const auto& entry : std::filesystem::directory_iterator(AGENTCORE_SIM_CORPUS)) {
+    CAPTURE(entry.path().filename().string());
+    is_same(script_from(text_of(entry.path())));
+  }
+  Random random(7);
+  for (int i = 0; i < 100; ++i) {
+    std::vector<std::uint8_t> bytes(random.below(600));
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(256));
+    const Script script = script_of_bytes(bytes);
+    is_same(script);
+    CHECK(run(script).problem == "");
+  }
+}
+
 // A generator whose verbs are all refused would find nothing.
 TEST_CASE("each command takes effect in some run, and each callback has a command", "[sim]") {
   Counts all;
@@ -108,8 +127,11 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
     const Act act = Act(i);
     if (std::ranges::find(silent, act) != silent.end()) continue;
     CAPTURE(to_string(act));
-    CHECK(all.done[std::string(to_string(act)) + ": done"] != 0);
+    CHECK(all.done[std::string(to_string(act)) + ": done"] >= 2);
   }
+  CHECK(all.done["commit refused"] >= 100);
+  CHECK(all.done["commit of unknown outcome"] >= 100);
+  CHECK(all.done["calm: done"] >= 500);
   CHECK(all.done["run_job: ran"] != 0);
   for (std::size_t i = 0; i < act_count; ++i) {
     for (int state = 0; is_verb(Act(i)) && state < agentcore::agent_state_count; ++state) {

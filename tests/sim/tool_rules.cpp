@@ -15,16 +15,35 @@ void ToolRules::begun(const std::string& call_id, bool may_repeat) {
   ++note.begun;
   verdict_.require(may_repeat || note.begun == 1, "G14", "a tool began twice for the call " + call_id);
   verdict_.require(!note.ended, "G9", "a tool began after the end of its call " + call_id);
+  verdict_.require(!note.cancelled && !note.given, "G9",
+                   "a tool began after a verb had ended its call " + call_id);
+  verdict_.require(!note.stored, "G14",
+                   "a tool began again, and the store has the result of its call " + call_id);
 }
 
 void ToolRules::gave(const std::string& call_id) {
   ++notes_[call_id].gave;
 }
 
+void ToolRules::ended_by_verb(const std::string& call_id, bool with_result) {
+  Note& note = notes_[call_id];
+  verdict_.require(!note.cancelled && !note.given, "G10", "two verbs have ended the call " + call_id);
+  (with_result ? note.given : note.cancelled) = true;
+}
+
+void ToolRules::flushed() {
+  for (auto& [id, note] : notes_) note.stored = note.stored || note.completed;
+}
+
 void ToolRules::see(const Event& event) {
   if (const auto* ended = event.get<ToolEnded>()) {
     Note& note = notes_[ended->call_id];
     note.ended = true;
+    note.completed = ended->outcome == ToolOutcome::completed;
+    verdict_.require(!note.cancelled || !note.completed, "G10",
+                     "a result has ended a call that was cancelled: " + ended->call_id);
+    verdict_.require(!note.given || !note.completed || ended->by_host, "G10",
+                     "a result of the tool counts after that of the host: " + ended->call_id);
     if (ended->outcome == ToolOutcome::not_started)
       verdict_.require(note.begun == 0, "G9", "a call that began is not_started: " + ended->call_id);
   }
@@ -36,6 +55,8 @@ void ToolRules::check(const ToolCallRecord& record, const Agent& agent) {
   const auto found = notes_.find(record.call_id);
   const Note note = found == notes_.end() ? Note() : found->second;
   const std::string call = record.call_id + " of " + record.tool + " in " + agent.id();
+  verdict_.require(!note.stored || record.outcome == ToolOutcome::completed, "G14",
+                   "a result that the store has is lost: " + call);
   if (record.outcome == ToolOutcome::not_started)
     verdict_.require(note.begun == 0, "G9", "the result says not_started, and the tool began: " + call);
   if (record.outcome == ToolOutcome::interrupted && is_simulated(record.tool) &&

@@ -19,10 +19,14 @@ class ToolRules {
   void begun(const std::string& call_id, bool may_repeat);
   void gave(const std::string& call_id);  // a result, or dropped its ToolDone
   void see(const Event& event);
+  // A verb has ended it: cancel_call() or complete_call() returned `done`.
+  void ended_by_verb(const std::string& call_id, bool with_result);
+  // A flush has succeeded: the store has the end of each call that has been reported.
+  void flushed();
   // A call that was asked for before is `interrupted` if the store cannot say that it had not begun.
   // An end that the store has not heard of may come again.
   void process_ended() {
-    for (auto& [id, note] : notes_) note.ended = false;
+    for (auto& [id, note] : notes_) note.ended = note.completed = note.cancelled = note.given = false;
     before_ = notes_;
   }
   void asked(const std::string& call_id) { notes_.try_emplace(call_id); }
@@ -31,7 +35,11 @@ class ToolRules {
   struct Note {
     std::size_t begun = 0;
     std::size_t gave = 0;
-    bool ended = false;  // ToolEnded
+    bool ended = false;      // ToolEnded
+    bool completed = false;  // with a result
+    bool cancelled = false;  // by cancel_call()
+    bool given = false;      // by complete_call()
+    bool stored = false;     // its result, in the store
   };
 
   void check(const ToolCallRecord& record, const Agent& agent);

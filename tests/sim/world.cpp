@@ -40,12 +40,14 @@ Result<void> SimStore::commit(const StoreBatch& batch, StoreSync sync) {
   if (refused_commits.next()) return refusal;
   if (refused_ != 0) {
     --refused_;
+    ++refusals;
     return refusal;
   }
   Result<void> done = records.commit(batch, sync);
   const bool unknown = unknown_commits.next();
   if (!done || (unknown_ == 0 && !unknown)) return done;
   if (!unknown) --unknown_;
+  ++unknown_outcomes;
   return refusal;
 }
 
@@ -243,7 +245,7 @@ void World::poll(std::optional<Duration> budget) {
 }
 
 void World::poll_until_quiet() {
-  for (int i = 0; i < 1000 && !tree_is_destroyed_ && !killed_; ++i) {
+  for (int i = 0; i < 20'000 && !tree_is_destroyed_ && !killed_; ++i) {
     poll();
     if (run_->more || is_due() || network_->is_ready()) continue;
     return check_transfers(true);
@@ -294,6 +296,8 @@ void World::finish() {
   fault_counts_ = {allocations_->seen(),       store_.refused_commits.seen(), store_.unknown_commits.seen(),
                    store_.failed_reads.seen(), executor_.refused.seen(),      executor_.dropped.seen()};
   const bool lossy = allocations_->failed();
+  counts_.done["commit refused"] += store_.refusals;
+  counts_.done["commit of unknown outcome"] += store_.unknown_outcomes;
   allocations_.reset();
   for (Failing* const failing : {&store_.refused_commits, &store_.unknown_commits, &store_.failed_reads,
                                  &executor_.refused, &executor_.dropped})

@@ -77,6 +77,7 @@ class SimStore final : public Store {
   void heal() { refused_ = unknown_ = 0; }
   bool fails() const noexcept { return refused_ != 0 || unknown_ != 0; }
   MemoryStore records;
+  std::uint64_t refusals = 0, unknown_outcomes = 0;  // of commits, so far
   Failing refused_commits, unknown_commits, failed_reads;
 
  private:
@@ -160,6 +161,14 @@ class World {
   void note_coverage(const Command& command);
   void note(const Command& command, const std::string& outcome);
   void note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched);
+
+  // Liveness (world_calm.cpp). A part: the ids of a root and of all that is or was below it.
+  using Part = std::set<std::string>;
+  void calm(const Command& command);
+  void act_outside(Random& random, const Part& part, bool store_fails);
+  static std::optional<std::size_t> any_outside(Random& random, const std::vector<bool>& is_outside);
+  void serve(const Part& part);
+  std::string unsettled(const Part& part);
 
   // What commands choose from. `n` is taken modulo the number of choices.
   // One that exists, or sometimes one that did. Within a restore it is the one that is being reported: what

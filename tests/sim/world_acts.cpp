@@ -263,6 +263,9 @@ bool World::act_on_loop(const Command& command) {
     case Act::poll_until_quiet:
       if (!in_poll_) poll_until_quiet();
       return true;
+    case Act::calm:
+      calm(command);
+      return true;
     case Act::poll_without_budget:
       if (!in_poll_) poll(Duration(0));
       return true;
@@ -397,6 +400,9 @@ bool World::act_by_stop(const Command& command) {
       const VerbResult result = who.stop(std::move(options));
       note(command, text_of(result));
       if (result.took_effect() && !below) resumed_.erase(id);
+      // The agent is as the verb would leave it, and stays so until it is resumed.
+      if (result.accepted() && !result.took_effect() && now && !below && run_->tree)
+        gates_.stopped(id, false);
       if (!result.took_effect() || !now) return true;
       if (below)
         for (const std::string& child : children) gates_.stopped(child, true);
@@ -477,12 +483,15 @@ bool World::act_on_mailbox(const Command& command) {
       return true;
     }
     case Act::cancel_call:
-      note(command, text_of(who.cancel_call(some_call(who, TaskKind::tool_call, command.n[1]), {})));
+    case Act::complete_call: {
+      const std::string call = some_call(who, TaskKind::tool_call, command.n[1]);
+      const bool gives = command.act == Act::complete_call;
+      const VerbResult result =
+          gives ? who.complete_call(call, ToolResult::done("by the host")) : who.cancel_call(call, {});
+      note(command, text_of(result));
+      if (result.took_effect() && !killed_) tool_rules_.ended_by_verb(call, gives);
       return true;
-    case Act::complete_call:
-      note(command, text_of(who.complete_call(some_call(who, TaskKind::tool_call, command.n[1]),
-                                              ToolResult::done("by the host"))));
-      return true;
+    }
     default:
       return false;
   }
@@ -589,9 +598,12 @@ bool World::act_on_tree(const Command& command) {
     case Act::cancel_task:
       note(command, text_of(tree.cancel_task(some_call({}, TaskKind::background, command.n[0]))));
       return true;
-    case Act::flush:
-      note(command, text_of(tree.flush()));
+    case Act::flush: {
+      const auto flushed = tree.flush();
+      note(command, text_of(flushed));
+      if (flushed && depth_ == 0 && setup_[Knob::store] != 0) tool_rules_.flushed();
       return true;
+    }
     default:
       return false;
   }

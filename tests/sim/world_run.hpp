@@ -15,7 +15,7 @@ namespace agentcore::sim {
 
 struct World::Run {
   explicit Run(World& world)
-      : runtime({.clock = &world.clock_, .seed = 1 + world.steps_, .log = log_of(world)}),
+      : runtime(runtime_options(world)),
         llm((world.install(runtime), runtime)),
         http(world.setup_[Knob::models] == 0
                  ? nullptr
@@ -49,6 +49,12 @@ struct World::Run {
         world.event_was_lost();
     };
   }
+  static RuntimeOptions runtime_options(World& world) {
+    RuntimeOptions options{.clock = &world.clock_, .seed = 1 + world.steps_, .log = log_of(world)};
+    if (world.setup_[Knob::small_batches] != 0) options.poll_budget = Duration(0);
+    if (world.setup_[Knob::small_bytes] != 0) options.max_idle_connections = 1;
+    return options;
+  }
   static TreeOptions options(const World& world, LlmClient& llm) {
     TreeOptions options{.llm = &llm};
     if (world.setup_[Knob::mailbox_limit] != 0)
@@ -60,6 +66,15 @@ struct World::Run {
       options.kept_results = 1;
       options.max_reasks = 1;
       options.max_lingering_calls = 1;
+    }
+    if (world.setup_[Knob::small_bytes] != 0) {
+      options.max_message_bytes = 1'000;
+      options.max_answer_bytes = 20;
+      options.max_tool_result_bytes = 16;
+    }
+    if (world.setup_[Knob::short_times] != 0) {
+      options.tool_timeout = options.question_timeout = std::chrono::seconds(1);
+      if (world.setup_[Knob::no_grace] == 0) options.stop_grace = std::chrono::milliseconds(1);
     }
     return options;
   }
