@@ -357,6 +357,10 @@ void Scheduler::wake(std::uint32_t number) noexcept {
   if (thread.state == Thread::State::sleeps) thread.state = Thread::State::runnable;
 }
 
+void Scheduler::forget_wake() noexcept {
+  me().woken = false;
+}
+
 void Scheduler::begin_quiet() noexcept {
   ++me().quiet;
 }

@@ -59,6 +59,7 @@ class Scheduler final : public detail::core::ThreadSchedule {
   // go on: false.
   bool sleep() noexcept;
   void wake(std::uint32_t thread) noexcept;
+  void forget_wake() noexcept;  // of this thread
   // Runs `function` without yield points.
   template <typename Function>
   auto quietly(Function&& function) {

@@ -115,7 +115,9 @@ void World::poll() {
   if (destroyed_) return;
   ++polls_;
   const bool within = std::exchange(in_poll_, true);
-  runtime_->poll();
+  scheduler_->forget_wake();
+  has_more_ = runtime_->poll();
+  scheduler_->say(has_more_ ? "= more" : "= no more");
   in_poll_ = within;
 }
 
@@ -139,17 +141,17 @@ void World::renew_wake() {
   current_wake_ = number;
 }
 
-// What a host does between two polls.
+// What a host does between two polls: it believes what the poll has returned, and on_wake().
 void World::sleep() {
-  if (destroyed_) return;
-  const auto is_due = [this] {
-    const auto deadline = runtime_->next_deadline();
-    return deadline && *deadline <= clock_.now();
-  };
-  if (is_due()) return;
-  if (scheduler_->sleep()) return;
-  require(!scheduler_->quietly(is_due), "wake-up",
+  if (destroyed_ || has_more_) return;
+  if (scheduler_->sleep()) return poll();
+  require(!scheduler_->quietly([this] { return is_due(); }), "wake-up",
           "work is due, nobody called on_wake(), and the loop sleeps");
+}
+
+bool World::is_due() const {
+  const auto deadline = runtime_->next_deadline();
+  return deadline && *deadline <= clock_.now();
 }
 
 void World::drive() {
@@ -161,14 +163,9 @@ void World::drive() {
   for (int rounds = 0; rounds < 5'000; ++rounds) {
     poll();
     check_closed();
-    const auto deadline = runtime_->next_deadline();
-    if (deadline && *deadline <= clock_.now()) continue;
-    if (scheduler_->sleep()) continue;
-    require(!scheduler_->quietly([this] {
-      const auto late = runtime_->next_deadline();
-      return late && *late <= clock_.now();
-    }),
-            "wake-up", "work is due, nobody called on_wake(), and the loop sleeps");
+    if (has_more_ || scheduler_->sleep()) continue;
+    require(!scheduler_->quietly([this] { return is_due(); }), "wake-up",
+            "work is due, nobody called on_wake(), and the loop sleeps");
     return;
   }
   require(false, "G5", "the loop never sleeps");
@@ -189,8 +186,8 @@ void World::finish() {
     for (std::uint32_t i = 0; i < held_.size(); ++i) end_tool(i);
     while (jobs_.run_one()) {
     }
+    if (is_due()) continue;
     const auto deadline = runtime_->next_deadline();
-    if (deadline && *deadline <= clock_.now()) continue;
     if (!tree_->busy() && client_->open_calls().empty()) return;
     if (deadline) clock_.advance(*deadline - clock_.now());
   }

@@ -74,6 +74,7 @@ class World {
   // The loop thread.
   void poll();
   void sleep();
+  bool is_due() const;
   void act_on_loop(const Command& command);
   void create(const Command& command);
   void renew_wake();
@@ -133,7 +134,8 @@ class World {
   std::vector<std::string> ids_;
   std::vector<std::shared_ptr<Held>> held_;
   std::uint64_t polls_ = 0;
-  bool in_poll_ = false;  // or in another action of the loop thread; polls_ counts these, too
+  bool in_poll_ = false;   // or in another action of the loop thread; polls_ counts these, too
+  bool has_more_ = false;  // what the last poll has returned
   bool in_wake_ = false;
   std::uint64_t current_wake_ = 0;  // of the function of on_wake() that is subscribed
   std::uint64_t texts_ = 0, calls_ = 0;

@@ -10,9 +10,12 @@ namespace agentcore::interleaved {
 
 void World::act(const Command& command) {
   if (command.act < first_of_any_thread) return act_on_loop(command);
-  const Agent chosen = agent(command.a);
-  if (act_by_message(command, chosen) || act_by_stop(command, chosen) || act_by_opening(command, chosen) ||
-      act_on_turn(command, chosen) || act_on_tree(command))
+  // One choice, before other threads may run and create an agent.
+  Command fixed = command;
+  fixed.a %= static_cast<std::uint32_t>(handles_.size());
+  const Agent chosen = handles_[fixed.a];
+  if (act_by_message(fixed, chosen) || act_by_stop(fixed, chosen) || act_by_opening(fixed, chosen) ||
+      act_on_turn(fixed, chosen) || act_on_tree(fixed))
     return;
   act_as_host(command, chosen);
 }
@@ -49,10 +52,11 @@ void World::act_on_loop(const Command& command) {
     case Act::time_passes: {
       const auto deadline = runtime_->next_deadline();
       if (deadline && *deadline > clock_.now()) clock_.advance(*deadline - clock_.now());
-      return;
+      return poll();  // as a host does at that time
     }
     case Act::renew_wake:
-      return renew_wake();
+      renew_wake();
+      return poll();  // what came before is announced to the function before
     default:
       return destroy(command.b % 2 != 0);
   }
@@ -89,7 +93,7 @@ void World::send(const std::function<SendResult(SendOptions)>& call, const std::
 }
 
 bool World::act_by_message(const Command& command, const Agent& agent) {
-  const std::string id = ids_[command.a % ids_.size()];
+  const std::string id = ids_[command.a];
   Message message;
   message.text = "m" + std::to_string(++texts_);
   switch (command.act) {
@@ -139,7 +143,7 @@ VerbResult World::close(const std::string& root, Reach reach,
 }
 
 bool World::act_by_stop(const Command& command, const Agent& agent) {
-  const std::string id = ids_[command.a % ids_.size()];
+  const std::string id = ids_[command.a];
   StopOptions options;
   Reach reach = Reach::subtree;
   switch (command.act) {
@@ -214,7 +218,7 @@ void World::open(Gates& gates, const std::string& root, bool alone, const std::f
 }
 
 bool World::act_by_opening(const Command& command, const Agent& agent) {
-  const std::string id = ids_[command.a % ids_.size()];
+  const std::string id = ids_[command.a];
   switch (command.act) {
     case Act::resume:
       open(stops_, id, false, [&] { return agent.resume({.cascade = command.b != 3}).took_effect(); });
@@ -262,11 +266,10 @@ bool World::act_on_turn(const Command& command, const Agent& agent) {
       static_cast<void>(agent.renew());
       return true;
     case Act::cancel_call:
-      static_cast<void>(agent.cancel_call(some_call(ids_[command.a % ids_.size()])));
+      static_cast<void>(agent.cancel_call(some_call(ids_[command.a])));
       return true;
     case Act::complete_call:
-      static_cast<void>(
-          agent.complete_call(some_call(ids_[command.a % ids_.size()]), ToolResult::done("by hand")));
+      static_cast<void>(agent.complete_call(some_call(ids_[command.a]), ToolResult::done("by hand")));
       return true;
     default:
       return false;
