@@ -42,6 +42,12 @@ bool holds_something(std::string_view text) noexcept {
   return text.find_first_not_of(" \t\r\n", 1) + 1 < text.size();
 }
 
+bool is_nested(json::value& value) noexcept {
+  json::json_type type;
+  if (value.type().get(type)) return false;
+  return type == json::json_type::object || type == json::json_type::array;
+}
+
 }  // namespace
 
 void note_code(std::string_view code, ApiError& error) {
@@ -86,6 +92,9 @@ bool ErrorReader::read_object(json::value value, ApiError& error) {
       read_metadata(field.value(), error);
     } else if (key.unsafe_is_equal("details")) {
       read_details(field.value(), error);
+    } else if (is_one_of(key, message_names)) {
+      has_more = is_nested(field.value()) || has_more;
+      read_message(field.value(), error);
     } else if (!read_member(key, field.value(), error)) {
       has_more = holds_something(json_of(field.value())) || has_more;
     }
@@ -115,22 +124,71 @@ void ErrorReader::read_code(json::value value, ApiError& error) {
   }
 }
 
-// A text; {"detail": ...} (Mistral); a list of what failed a validation, [{"msg": "..."}]; or any other JSON.
+// A text; a list; {"detail": ...} around one of them (Mistral); or any other JSON.
 void ErrorReader::read_message(json::value value, ApiError& error) {
+  if (read_words(value, error)) return;
+  json::object inner;
+  json::value detail;
+  if (!broken_ && !value.get_object().get(inner) && !inner["detail"].get(detail)) read_words(detail, error);
+}
+
+// False: neither a text nor a list.
+bool ErrorReader::read_words(json::value value, ApiError& error) {
   if (const auto text = text_of(value, repair_, broken_)) {
     if (!text->empty()) error.message = *text;
-    return;
+    return true;
   }
-  json::object inner;
-  if (!broken_ && !value.get_object().get(inner) && inner["detail"].get(value)) return;
+  json::json_type type;
+  if (broken_ || value.type().get(type) || type != json::json_type::array) return false;
   json::array list;
-  if (broken_ || value.get_array().get(list)) return;
+  if (value.get_array().get(list)) return false;
+  read_list(list, error);
+  return true;
+}
+
+// What failed a validation, an entry for each: texts, or what FastAPI and others send:
+// {"loc": ["body", "messages", 1, "reasoning_content"], "msg": "Extra inputs are not permitted", ...}
+void ErrorReader::read_list(json::array& list, ApiError& error) {
+  std::string all;
   for (auto entry : list) {
-    json::value message;
-    if (entry["msg"].get(message)) return;
-    if (const auto text = text_of(message, repair_, broken_)) error.message = *text;
-    return;
+    json::value value;
+    if (entry.get(value)) break;
+    const std::string text = text_of_entry(value);
+    if (broken_ || all.size() + text.size() > most_text) break;
+    if (!text.empty()) all.append(all.empty() ? "" : "; ").append(text);
   }
+  if (!all.empty()) error.message = std::move(all);
+}
+
+// "body.messages.1.reasoning_content: Extra inputs are not permitted"
+std::string ErrorReader::text_of_entry(json::value value) {
+  if (const auto text = text_of(value, repair_, broken_)) return std::string(*text);
+  std::string place, text;
+  each_member(value, [&](const Key& key, json::value member) {
+    if (key.unsafe_is_equal("loc")) {
+      place = place_in(member);
+    } else if (key.unsafe_is_equal("msg") || (text.empty() && key.unsafe_is_equal("message"))) {
+      text = text_of(member, repair_, broken_).value_or("");
+    }
+  });
+  if (place.empty() || text.empty()) return place + text;
+  return place + ": " + text;
+}
+
+// The names and numbers that lead to a place in the request, with dots between them.
+std::string ErrorReader::place_in(json::value value) {
+  std::string place;
+  json::array steps;
+  if (value.get_array().get(steps)) return place;
+  for (auto step : steps) {
+    json::value name;
+    if (step.get(name)) break;
+    const auto text = text_of(name, repair_, broken_);
+    const std::string_view shown = text || broken_ ? text.value_or("") : json_of(name);
+    if (place.size() + shown.size() > most_text) break;
+    if (!shown.empty()) place.append(place.empty() ? "" : ".").append(shown);
+  }
+  return place;
 }
 
 // {"raw": "..." or {...}, "provider_name": "..."} (OpenRouter)

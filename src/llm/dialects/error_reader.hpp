@@ -32,6 +32,10 @@ class ErrorReader {
  private:
   bool read_object(Value value, ApiError& error);
   void read_message(Value value, ApiError& error);
+  bool read_words(Value value, ApiError& error);
+  void read_list(simdjson::ondemand::array& list, ApiError& error);
+  std::string text_of_entry(Value value);
+  std::string place_in(Value value);
   void read_metadata(Value value, ApiError& error);
   void read_details(Value value, ApiError& error);
   void read_base(Value value, ApiError& error);

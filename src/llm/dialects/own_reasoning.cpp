@@ -183,13 +183,15 @@ bool lacks_reasoning(const std::vector<ChatMessage>& messages) noexcept {
 }
 
 bool refuses_reasoning(const ChatError& error) noexcept {
-  static constexpr std::string_view words[] = {"thinking", "reasoning", "signature", "encrypted"};
+  static constexpr std::string_view words[] = {"thinking", "reasoning", "signature", "encrypted",
+                                               "extra_content"};
   const auto is_said = [&](std::string_view word) {
-    const auto same = [](char said, char wanted) { return (said | 0x20) == wanted; };
+    const auto same = [](char said, char wanted) { return (said | 0x20) == (wanted | 0x20); };
     const std::string& text = error.message;
     return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
   };
-  return error.http_status == 400 && std::ranges::any_of(words, is_said);
+  const bool is_refused = error.http_status == 400 || error.http_status == 422;
+  return is_refused && std::ranges::any_of(words, is_said);
 }
 
 }  // namespace agentcore::detail::llm

@@ -47,7 +47,7 @@ void remove_reasoning(ChatRequest& request) noexcept;
 // API refuses such a turn, so it goes on without thinking (fit_thinking()).
 bool lacks_reasoning(const std::vector<ChatMessage>& messages) noexcept;
 
-// True for a status of 400 whose text is about reasoning. That the request has some is known.
+// True for a status of 400 or 422 whose text is about reasoning. That the request has some is known.
 bool refuses_reasoning(const ChatError& error) noexcept;
 
 }  // namespace agentcore::detail::llm

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t message_characters = 1000;
 constexpr std::size_t raw_characters = 500;       // of a raw answer, as O5 requires
-constexpr std::size_t excerpt_characters = 300;   // of any other text that was received
+constexpr std::size_t excerpt_characters = 300;   // of a chunk, and of the types of items
+constexpr std::size_t name_characters = 100;      // of a provider
 constexpr std::size_t excerpt_bytes = 64 * 1024;  // examined for an excerpt
 
 bool is_passing(Errc code) noexcept {
@@ -91,13 +92,13 @@ ChatError CallErrors::status(int status, std::string_view body, const AnswerObje
                              std::string_view note, const RetryHeaders& headers) const {
   const ApiError* const error = object && object->error ? &*object->error : nullptr;
   const ErrorClass found = classify(status, error != nullptr ? *error : facts_of(body), headers);
-  const std::string text = error != nullptr ? message_of(*error) : excerpt(trimmed(body), excerpt_characters);
+  const std::string text = error != nullptr ? message_of(*error) : excerpt(trimmed(body), message_characters);
   const std::string lead =
       fmt::format("HTTP {}{}{}{}{}: ", status, place_.empty() ? "" : " from ", place_,
                   asked_pause(headers.retry_after), note.empty() ? "" : fmt::format(", {}", note));
   return classified(make(error != nullptr ? Errc::api_error : Errc::http_error,
                          lead + (text.empty() ? "the answer has no text" : text), status, found.retryable,
-                         in_parentheses(advice(status, found.kind))),
+                         provider_behind(error) + in_parentheses(advice(status, found.kind))),
                     found);
 }
 
@@ -106,7 +107,7 @@ ChatError CallErrors::api(int status, const ApiError& error) const {
   const std::string_view account =
       found.kind == ErrorKind::account_exhausted ? "check the account at the provider" : "";
   return classified(make(Errc::api_error, message_of(error), status, found.retryable,
-                         from(account, "the error inside the answer")),
+                         provider_behind(&error) + from(account, "the error inside the answer")),
                     found);
 }
 
@@ -237,8 +238,13 @@ std::string CallErrors::from(std::string_view advice, std::string_view what) con
 // The server's message. For a gateway, also the message of the provider behind it.
 std::string CallErrors::message_of(const ApiError& error) const {
   if (error.raw.empty()) return error.message;
-  return fmt::format("{}: {}{}", error.message, excerpt(trimmed(error.raw), excerpt_characters),
-                     error.provider.empty() ? "" : " (from " + error.provider + ")");
+  return fmt::format("{}: {}", error.message, excerpt(trimmed(error.raw), message_characters));
+}
+
+// The provider whose message a gateway repeats.
+std::string CallErrors::provider_behind(const ApiError* error) const {
+  if (error == nullptr || error->raw.empty() || error->provider.empty()) return {};
+  return in_parentheses("from " + excerpt(error->provider, name_characters));
 }
 
 // Secrets are removed before the text is cut: half a key must not be visible either.

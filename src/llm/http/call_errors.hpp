@@ -60,6 +60,7 @@ class CallErrors {
   std::string from(std::string_view advice = {}, std::string_view what = "the answer") const;
   std::string shown(std::string_view received) const;
   std::string message_of(const ApiError& error) const;
+  std::string provider_behind(const ApiError* error) const;
   std::string excerpt(std::string_view raw, std::size_t characters) const;
 
   Redactor redact_;

@@ -127,14 +127,43 @@ TEST_CASE("the error of OpenRouter's provider is in the message", "[llm][openai]
     CHECK(error(none).error().message == "HTTP 400: Provider returned error");
 }
 
+TEST_CASE("each entry of what failed a validation is in the message", "[llm][openai][X19]") {
+  const auto message_of = [](const std::string& body) { return whole(body, 422).error().message; };
+  const std::string extra =
+      R"({"type":"extra_forbidden","loc":["body","messages",1,"assistant","reasoning_content"],"msg":"Extra inputs are not permitted","input":{"a":[1]}})";
+  const std::string said = "body.messages.1.assistant.reasoning_content: Extra inputs are not permitted";
+  CHECK(message_of(R"({"object":"error","message":{"detail":[)" + extra + "]}}") == "HTTP 422: " + said);
+  CHECK(message_of(R"({"detail":[{"msg":"Field required","loc":["body","model"]},)" + extra + "]}") ==
+        "HTTP 422: body.model: Field required; " + said);
+  CHECK(message_of(R"({"error":{"message":[)" + extra + "," + extra + "]}}") ==
+        "HTTP 422: " + said + "; " + said);
+  CHECK(message_of(R"({"statusCode":422,"message":["property a should not exist","b must be a string"]})") ==
+        "HTTP 422: property a should not exist; b must be a string");
+  CHECK(message_of(R"({"detail":[{"loc":["body"]},{"msg":"No."},{},7,[],{"message":"So?"}]})") ==
+        "HTTP 422: body; No.; So?");
+  CHECK(message_of(R"({"detail":{"detail":"No."}})") == "HTTP 422: No.");
+  // Shown as it is.
+  CHECK(message_of(R"({"error":{"message":{"why":"No."}}})") == R"(HTTP 422: {"message":{"why":"No."}})");
+  CHECK(message_of(R"({"error":{"message":[{"why":"No."}]}})") == R"(HTTP 422: {"message":[{"why":"No."}]})");
+  CHECK(message_of(R"({"detail":[)" + std::string(1000, '[') + std::string(1000, ']') + "]}").size() <= 1000);
+}
+
 TEST_CASE("the quoted error of a provider is bounded and without secrets", "[llm][openai][G15]") {
   const auto message_of = [](const std::string& raw) {
     return whole(R"({"error":{"message":"No","metadata":{"raw":")" + raw + "\"}}}", 400).error().message;
   };
   CHECK(message_of("key " + api_key_in_test) == "HTTP 400: No: key [api key]");
-  const std::string long_one = message_of(std::string(295, 'x') + api_key_in_test);
-  CHECK(long_one.find("sk-v") == std::string::npos);
-  CHECK(message_of(std::string(100'000, 'x')).size() < 400);
+  for (std::size_t before = 960; before < 1010; ++before)
+    CHECK(message_of(std::string(before, 'x') + api_key_in_test).find("sk-") == std::string::npos);
+  CHECK(message_of(std::string(900, 'x')) == "HTTP 400: No: " + std::string(900, 'x'));
+  CHECK(message_of(std::string(100'000, 'x')).size() == 1000);
+  const std::string named = whole(R"({"error":{"message":"No","metadata":{"raw":")" + std::string(5000, 'x') +
+                                      R"(","provider_name":")" + std::string(5000, 'y') + "\"}}}",
+                                  400)
+                                .error()
+                                .message;
+  CHECK(named.size() == 1000);
+  CHECK(named.ends_with("x (from " + std::string(100, 'y') + "...)"));
 }
 
 TEST_CASE("an error chunk of OpenRouter quotes its provider", "[llm][openai][X19]") {

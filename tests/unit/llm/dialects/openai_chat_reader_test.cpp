@@ -166,7 +166,7 @@ TEST_CASE("error objects are read in every common form", "[llm]") {
   CHECK(error_of(R"({"message":"no"})") == "no");
   CHECK(error_of(R"({"object":"error","message":"no","code":400})") == "no");
   CHECK(error_of(R"({"detail":"no"})") == "no");
-  CHECK(error_of(R"({"detail":[{"loc":["body"],"msg":"no","type":"x"}]})") == "no");
+  CHECK(error_of(R"({"detail":[{"loc":["body"],"msg":"no","type":"x"}]})") == "body: no");
   CHECK(error_of(R"([{"error":{"code":400,"message":"no"}}])") == "no");
   CHECK(error_of(R"({"error":{"type":"overloaded"}})") == "overloaded");
   CHECK(error_of(R"({"error":{}})") == "an error without a message");

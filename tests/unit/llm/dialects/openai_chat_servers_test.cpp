@@ -305,7 +305,7 @@ TEST_CASE("servers: Mistral", "[llm][openai][servers]") {
       .server = "a request that is not as it should be",
       .body =
           R"({"object":"error","message":{"detail":[{"loc":["body"],"msg":"Field required"}]},"type":"invalid_request_error"})",
-      .message = "HTTP 422: Field required",
+      .message = "HTTP 422: body: Field required",
       .status = 422,
       .type = json_type});
 }

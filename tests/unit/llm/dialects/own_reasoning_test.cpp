@@ -222,6 +222,9 @@ TEST_CASE("a refusal of reasoning is told by its status and its words", "[llm][r
   CHECK(refused(400, "Expected `Thinking` or `redacted_thinking`, but found `tool_use`"));
   CHECK(refused(400, "The reasoning_content in the thinking mode must be passed back to the API."));
   CHECK(refused(400, "The encrypted content for item rs_1 could not be verified."));
+  CHECK(refused(422, "body.messages.1.assistant.reasoning_content: Extra inputs are not permitted"));
+  CHECK(refused(400, "Unknown name \"extra_content\" at 'messages[1].tool_calls[0]': Cannot find field."));
+  CHECK_FALSE(refused(422, "body.messages.1.name: Extra inputs are not permitted"));
   CHECK_FALSE(refused(400, "max_tokens is too large"));
   CHECK_FALSE(refused(401, "Invalid `signature` in `thinking` block"));
   CHECK_FALSE(refused(500, "thinking"));

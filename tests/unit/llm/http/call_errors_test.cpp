@@ -118,6 +118,19 @@ TEST_CASE("a long error message keeps its end with the advice", "[llm][G15]") {
   CHECK(message.ends_with("x (check the key: HttpLlmOptions::api_key, api_key_env or api_key_source)"));
 }
 
+TEST_CASE("the body of an error that is not understood is shown whole", "[llm][G15]") {
+  const auto shown = [](int status, const std::string& body) {
+    return errors().status(status, body, nullptr, "", {}).message;
+  };
+  const std::string lead = "HTTP 400 from " + place + ": ";
+  const std::string page = "<h1>" + std::string(900 - 4, 'x');
+  CHECK(shown(400, page) == lead + page);
+  CHECK(shown(400, std::string(100'000, 'x')).size() == 1000);
+  const std::string late = std::string(900, 'x') + key;  // the end is cut, and no key begins there
+  CHECK(shown(400, late).find("sk-") == std::string::npos);
+  CHECK(shown(502, std::string(5000, 'x')).ends_with("x (the server has failed; try again later)"));
+}
+
 TEST_CASE("a key in the path of a URL is in no error", "[llm][O5]") {
   Redactor redactor;
   redactor.hide(key, "api key");
