@@ -52,6 +52,13 @@ bool is_in(std::string_view word, std::string_view list) {
   return false;
 }
 
+// `type` is a word or a list of words.
+bool has_type(const Json& schema, const char* wanted) {
+  const Json* const type = member(schema, "type");
+  if (type == nullptr) return false;
+  return *type == wanted || (type->is_array() && std::ranges::find(*type, wanted) != type->end());
+}
+
 void check_number(RequestCheck& check, const Json& body, std::string_view name, double most) {
   const Json* const value = member(body, name);
   if (value != nullptr && (!value->is_number() || value->get<double>() < 0 || value->get<double>() > most))
@@ -121,10 +128,39 @@ void RequestCheck::schema(const std::string& place, const Json* schema) {
   if (schema == nullptr || !schema->is_object()) return add(place, "is no object");
   if (text_of(*schema, "type") != "object") return add(place + ".type", "is not \"object\"");
   const Json* const properties = member(*schema, "properties");
-  if (properties == nullptr || !properties->is_object())
+  if (properties != nullptr && properties->is_object() && properties->empty() && !rules_.empty_schema)
+    return add(place + ".properties", "must not be empty; leave the schema out");
+  value_schema(place, *schema);
+}
+
+// The schema of a value, and those in it. The depth of the body is limited.
+void RequestCheck::value_schema(const std::string& place, const Json& schema) {
+  if (!schema.is_object()) return;
+  const Json* const properties = member(schema, "properties");
+  const bool has_properties = properties != nullptr && properties->is_object();
+  const Json* const items = member(schema, "items");
+  if (has_type(schema, "object") && !has_properties)
     add(place + ".properties", "an object schema without properties");
-  else if (properties->empty() && !rules_.empty_schema)
-    add(place + ".properties", "must not be empty; leave the schema out");
+  if (has_type(schema, "array") && items == nullptr) add(place + ".items", "an array schema without items");
+  if (rules_.known_required) {
+    if (has_properties && !has_type(schema, "object"))
+      add(place + ".properties", "is only allowed with the type \"object\"");
+    for (const Json& name : list_of(schema, "required"))
+      if (!has_properties || !name.is_string() || !properties->contains(name.get_ref<const std::string&>()))
+        add(place + ".required", "names what is no property");
+  }
+  for (const char* const name : {"properties", "patternProperties", "$defs", "definitions"})
+    if (const Json* const inner = member(schema, name); inner != nullptr && inner->is_object())
+      for (const auto& [key, value] : inner->items())
+        value_schema(std::string(place).append(1, '.').append(name).append(1, '.').append(key), value);
+  for (const char* const name : {"items", "prefixItems", "allOf", "anyOf", "oneOf"}) {
+    const Json& list = list_of(schema, name);
+    for (std::size_t i = 0; i < list.size(); ++i)
+      value_schema(entry_of(std::string(place).append(1, '.').append(name), i), list[i]);
+  }
+  for (const char* const name : {"items", "additionalProperties"})
+    if (const Json* const inner = member(schema, name))
+      value_schema(std::string(place).append(1, '.').append(name), *inner);
 }
 
 void RequestCheck::tool(const std::string& place, const Json& tool, std::string_view schema_member) {

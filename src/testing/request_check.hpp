@@ -43,6 +43,7 @@ class RequestCheck {
   // Only the members in `known`, with blanks between them.
   void members(const std::string& place, const Json& object, std::string_view known);
   void schema(const std::string& place, const Json* schema);
+  void value_schema(const std::string& place, const Json& schema);
   // The name and the schema of a tool in its object; `schema_member` names the latter.
   void tool(const std::string& place, const Json& tool, std::string_view schema_member);
   // Ends the check of the tools: their number, and the names that tool_choice may have.

@@ -10,8 +10,9 @@ namespace {
 // [openai]     platform.openai.com/docs/api-reference/chat and /responses, and its errors: "Invalid
 //              'messages[2].tool_calls[0].function.name': string does not match pattern", "Invalid
 //              'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40",
-//              "object schema missing properties", "Item 'rs_...' of type 'reasoning' was provided without
-//              its required following item"
+//              "object schema missing properties", "array schema missing items" (also of a value within the
+//              parameters: "In context=('properties', 'x')"), "Item 'rs_...' of type 'reasoning' was provided
+//              without its required following item"
 // [anthropic]  platform.claude.com/docs/en/api/messages, /build-with-claude/extended-thinking and
 //              /agents-and-tools/tool-use/implement-tool-use
 // [deepseek]   api-docs.deepseek.com/guides/thinking_mode: with tools, the reasoning_content of every answer
@@ -30,7 +31,10 @@ namespace {
 // [gemini]     ai.google.dev/gemini-api/docs/openai and /thought-signatures; its errors "Invalid function
 // name.
 //              Must start with a letter or an underscore", "parameters.properties: should be non-empty for
-//              OBJECT type", "Function call is missing a thought_signature in functionCall parts"
+//              OBJECT type" (of the parameters; nested ones may be empty, vercel/ai pull request 11319),
+//              "items: missing field", "required[0]: property is not defined" (kilocode issue 11950),
+//              "properties: only allowed for OBJECT type" (opencode issue 11889), "Function call is missing a
+//              thought_signature in functionCall parts"
 // [groq]       its error "property 'reasoning_content' is unsupported"
 // [cerebras]   the same error; its reasoning is named `reasoning`
 // [openrouter] openrouter.ai/docs/use-cases/reasoning-tokens: reasoning_details
@@ -42,6 +46,13 @@ constexpr RequestRules of_templates(std::string_view provider) {
           .user_first = true,
           .answer_last = false,
           .answer_members = "reasoning reasoning_content"};
+}
+
+// A server that signs nothing, in no dialect that it speaks.
+constexpr RequestRules of_local(std::string_view provider) {
+  RequestRules local = of_templates(provider);
+  local.unsigned_reasoning = true;
+  return local;
 }
 
 // A gateway to models of all kinds: the strictest of each.
@@ -66,12 +77,14 @@ constexpr std::array rows = std::to_array<RequestRules>({
      .longest_id = 0,
      .images = false,
      .answer_members = "reasoning_content prefix",
-     .reasoning_back = ReasoningBack::with_tools},
+     .reasoning_back = ReasoningBack::with_tools,
+     .unsigned_reasoning = true},
     of_templates("fireworks"),  // [templates]
     {.provider = "gemini",      // [gemini]
      .name_begins_with_letter = true,
      .longest_id = 0,
      .empty_schema = false,
+     .known_required = true,
      .user_first = true,
      .answer_members = "extra_content",
      .signed_calls = true},
@@ -81,10 +94,11 @@ constexpr std::array rows = std::to_array<RequestRules>({
      .name_begins_with_letter = true,
      .longest_id = 0,
      .answer_members = "reasoning_content partial",
-     .reasoning_back = ReasoningBack::with_calls},
-    of_templates("llamacpp"),  // [templates]
-    of_templates("lmstudio"),  // [templates]
-    {.provider = "mistral",    // [mistral]; its API joins user messages by itself, its older models do not
+     .reasoning_back = ReasoningBack::with_calls,
+     .unsigned_reasoning = true},
+    of_local("llamacpp"),    // [templates]
+    of_local("lmstudio"),    // [templates]
+    {.provider = "mistral",  // [mistral]; its API joins user messages by itself, its older models do not
      .exact_id = 9,
      .alternates = true,
      .user_after_result = false,
@@ -94,7 +108,7 @@ constexpr std::array rows = std::to_array<RequestRules>({
      .stream_options = false,
      .cache_key = true},
     of_templates("nvidia"),  // [templates]
-    of_templates("ollama"),  // [templates]
+    of_local("ollama"),      // [templates]
     {.provider = "openai",   // [openai]
      .developer_role = true,
      .empty_texts = true,
@@ -108,7 +122,7 @@ constexpr std::array rows = std::to_array<RequestRules>({
      .cache_key = true},
     openrouter(),                                                // [openrouter], [templates], [openai]
     of_templates("together"),                                    // [templates]
-    of_templates("vllm"),                                        // [templates]
+    of_local("vllm"),                                            // [templates]
     {.provider = "xai", .answer_members = "reasoning_content"},  // as OpenAI's; its models have this member
 });
 static_assert(std::ranges::is_sorted(rows, {}, &RequestRules::provider));

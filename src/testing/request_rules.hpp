@@ -25,6 +25,8 @@ struct RequestRules {
   std::size_t exact_id = 0, longest_id = 40;
   std::size_t most_tools = 128;
   bool empty_schema = true;  // takes the schema of an object without properties
+  // In schemas, `required` may name only properties, and `properties` needs the type of an object.
+  bool known_required = false;
 
   // The order of messages.
   bool alternates = false;        // chat templates: user and answer in turns, but for calls and their results
@@ -34,10 +36,12 @@ struct RequestRules {
   bool developer_role = false;
 
   bool empty_texts = false;  // takes empty texts of the user and of tools
-  bool images = true;
+  bool images = true;        // and documents and sounds; in all dialects that the provider speaks
   // Members of an answer beside the usual ones, with a blank between them.
   std::string_view answer_members = {};
   ReasoningBack reasoning_back = ReasoningBack::optional;
+  // In the dialects whose reasoning is signed or encrypted: takes some that is not.
+  bool unsigned_reasoning = false;
   bool signed_calls = false;  // Gemini 3: the first call of an answer in the current turn has its signature
 
   bool max_tokens = true;      // the name of the limit; if not, max_completion_tokens

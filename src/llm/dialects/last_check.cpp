@@ -6,14 +6,13 @@
 #include "llm/dialects/json_text.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/tool_names.hpp"
+#include "llm/dialects/tool_schema.hpp"
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace agentcore::detail::llm {
 namespace {
@@ -25,25 +24,6 @@ constexpr std::string_view bridge = "OK.";
 // Broken UTF-8 in them is mended when they are written.
 bool are_arguments(const std::string& text) {
   return is_json_object(text) || (!core::is_utf8(text) && is_json_object(core::valid_utf8(text)));
-}
-
-// The schema of an object, with the type and the properties that are missing; empty if nothing is, or if the
-// schema is of another kind. The members that it has stay as they are written.
-std::string completed_schema(const std::string& schema) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(schema, nullptr, false);
-  if (!json.is_object() || json.empty()) return {};
-  const auto type = json.find("type"), properties = json.find("properties");
-  const bool has_type = type != json.end(), has_properties = properties != json.end();
-  if (has_type ? *type != "object" : !has_properties) return {};
-  if (has_type && has_properties && properties->is_object()) return {};
-  std::string text = schema;
-  if (has_properties && !properties->is_object()) {
-    *properties = nlohmann::ordered_json::object();
-    text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  }
-  if (!has_properties) text.insert(text.rfind('}'), R"(,"properties":{})");
-  if (!has_type) text.insert(text.find('{') + 1, R"("type":"object",)");
-  return text;
 }
 
 // Goes through the messages of a request, and makes the list of those that are sent.
@@ -77,7 +57,7 @@ class LastCheck {
 
   void check_tool(ToolDescription& tool) {
     if (const SentName* const name = offered(tool.name)) tool.name = name->sent;
-    std::string completed = completed_schema(tool.parameters);
+    std::string completed = completed_schema(tool.parameters, !defaults_.sends_empty_schemas);
     if (completed.empty()) return;
     tool.parameters = std::move(completed);
     ++repairs_.schemas;

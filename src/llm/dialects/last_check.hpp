@@ -46,7 +46,8 @@ struct Repairs {
 //   behind another user message, and gets a text elsewhere: roles must take turns. An empty result of a tool
 //   gets a text, but not in Dialect::anthropic_messages, which takes it.
 // - With BodyDefaults::bridge_tool_results, an answer "OK." is put before a user message behind a result.
-// - The schema of a tool gets the type and the properties of an object, where they are missing.
+// - The schema of a tool gets the types and the properties of objects and the items of arrays, where they are
+//   missing in it: completed_schema().
 Repairs last_check(ChatRequest& request, Dialect dialect, const BodyDefaults& defaults);
 
 }  // namespace agentcore::detail::llm

@@ -207,6 +207,56 @@ TEST_CASE("the schema of an object has a type and properties", "[llm][dialects]"
     CHECK(schema_sent(same) == same);
 }
 
+TEST_CASE("the schemas within a schema are completed, too", "[llm][dialects]") {
+  const auto value_sent = [](const std::string& value) {
+    const std::string before = R"({"type":"object","properties":{"a":)", after = R"(},"x":1})";
+    const std::string sent = schema_sent(before + value + after);
+    REQUIRE(sent.starts_with(before));
+    REQUIRE(sent.ends_with(after));
+    return sent.substr(before.size(), sent.size() - before.size() - after.size());
+  };
+  CHECK(value_sent(R"({"type":"array"})") == R"({"type":"array","items":{}})");
+  CHECK(value_sent(R"({"type":["null","array"],"items":null})") == R"({"type":["null","array"],"items":{}})");
+  CHECK(value_sent(R"({"type":"object","description":"Any."})") ==
+        R"({"type":"object","description":"Any.","properties":{}})");
+  CHECK(value_sent(R"({"properties":{"b":{}}})") == R"({"properties":{"b":{}},"type":"object"})");
+  CHECK(value_sent(R"({"type":"array","items":{"type":"array","items":{"type":"array"}}})") ==
+        R"({"type":"array","items":{"type":"array","items":{"type":"array","items":{}}}})");
+  CHECK(value_sent(R"({"anyOf":[{"type":"array"},{"type":"null"}]})") ==
+        R"({"anyOf":[{"type":"array","items":{}},{"type":"null"}]})");
+  CHECK(value_sent(R"({"type":"object","properties":{},"additionalProperties":{"type":"array"}})") ==
+        R"({"type":"object","properties":{},"additionalProperties":{"type":"array","items":{}}})");
+  CHECK(
+      schema_sent(R"({"properties":{"a":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"array"}}})") ==
+      R"({"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"array","items":{}}}})");
+  for (const char* const same :
+       {"{}", "true", R"({"type":"string"})", R"({"type":"array","items":true})", R"({"enum":["array"]})",
+        R"({"type":"object","properties":{"type":{"type":"string"}},"required":["b"]})",
+        R"({"not":{"type":"array"},"if":{"properties":{"b":{}}}})", R"({"default":{"type":"array"}})",
+        R"({"n": 1.50, "type": "string"})"})
+    CHECK(value_sent(same) == same);
+  const std::string deep =
+      R"({"type":"object","properties":)" + std::string(100, '[') + std::string(100, ']') + "}";
+  CHECK(schema_sent(deep) == deep);
+}
+
+TEST_CASE("a server that refuses empty schemas gets no names that are no properties", "[llm][dialects]") {
+  const auto sent = [](const char* schema) {
+    ChatRequest request;
+    request.tools = {{"look", "", schema}};
+    last_check(request, Dialect::openai_chat, {.sends_empty_schemas = false});
+    return request.tools[0].parameters;
+  };
+  CHECK(sent(R"({"type":"object","properties":{"a":{}},"required":["a","b",1]})") ==
+        R"({"type":"object","properties":{"a":{}},"required":["a"]})");
+  CHECK(sent(R"({"type":"object","properties":{"a":{"type":"object","required":["b"]}},"required":["a"]})") ==
+        R"({"type":"object","properties":{"a":{"type":"object","properties":{}}},"required":["a"]})");
+  CHECK(sent(R"({"type":"object","properties":{"a":{"type":"string","properties":{},"required":["b"]}}})") ==
+        R"({"type":"object","properties":{"a":{"type":"string"}}})");
+  const char* const whole = R"({"type":"object","properties":{"a":{}},"required":["a"]})";
+  CHECK(sent(whole) == whole);
+}
+
 TEST_CASE("what was changed is said in words", "[llm][dialects]") {
   CHECK(Repairs{}.text().empty());
   CHECK(Repairs{{{"1st", "_1st"}}, 1, 2, 3, 4, 5, 6}.text() ==
