@@ -230,8 +230,8 @@ struct ChatError {
   bool retryable = false;    ///< true: the same call may succeed later
   /// True: another model may accept the request, because this model is unknown, unavailable or too small for
   /// the context, because the account at this provider is used up (Errc::account_exhausted), because its
-  /// dialect does not take a part of a message (Errc::unsupported_part), or because the server does not want
-  /// the request again (x-should-retry).
+  /// dialect or its server does not take a part of a message (Errc::unsupported_part), or because the server
+  /// does not want the request again (x-should-retry).
   bool model_specific = false;
   /// The wait that the server asked for before the next request, in a header or in its error; 0: it did not
   /// specify one.

@@ -90,8 +90,8 @@ struct CallEnd {
 };
 
 /// A part of a message that is not text: an image, a document or a sound. Set either `url`, or `data` and
-/// `media_type`. HttpLlmClient fails a call with Errc::unsupported_part if its dialect does not take the
-/// part, and an LlmRouter goes on to its next route:
+/// `media_type`. HttpLlmClient fails a call with Errc::unsupported_part if its server takes only texts or its
+/// dialect does not take the part, and an LlmRouter goes on to its next route. The dialects take:
 ///
 ///   - images: all dialects, with a URL or data
 ///   - documents: Dialect::anthropic_messages and openai_responses, with a URL or data; openai_chat, with

@@ -83,7 +83,7 @@ enum class Errc : unsigned char {
   http_error,           ///< an HTTP status outside 2xx, without an error body of the provider
   api_error,            ///< an error body of the provider, with any HTTP status
   account_exhausted,    ///< the account at the provider has no balance, credit or quota left
-  unsupported_part,     ///< a message has an image, document or sound that the dialect does not take there
+  unsupported_part,     ///< a message has an image, document or sound that the server does not take there
   invalid_response,     ///< the answer violates the protocol
   response_too_large,   ///< the answer has more bytes than the limit of the client or the tree; or a summary
                         ///< does not fit into ContextOptions::max_tokens

@@ -66,8 +66,9 @@ struct ReasoningRule {
   When when = When::always;                     ///< Which answers.
   Field field = Field::reasoning_content;       ///< Where a text stands.
   Placeholder placeholder = Placeholder::none;  ///< In place of reasoning that does not go back.
-  /// Dialect::anthropic_messages: thinking without a signature goes back. Such blocks come from servers that
-  /// speak this dialect and sign nothing; Anthropic refuses them.
+  /// Dialect::anthropic_messages: thinking without a signature goes back. Dialect::openai_responses:
+  /// reasoning that is not encrypted does. Both come from servers that speak these dialects and sign nothing;
+  /// Anthropic and OpenAI refuse them. See HttpLlmOptions::takes_unsigned_reasoning.
   bool takes_unsigned = false;
   bool same_model = true;     ///< Only to the model that made it.
   bool same_account = false;  ///< Only for the account for which it was made.
@@ -146,8 +147,13 @@ struct HttpLlmOptions {
   /// The length that the name of a tool must have at least, as in tool_names_begin_with_letter. 1 to 64.
   std::uint32_t shortest_tool_name = 1;
   /// True: tools without parameters are sent with the schema of an object without properties, in
-  /// Dialect::openai_chat. False: without a schema, for servers that refuse that one.
+  /// Dialect::openai_chat. False: without a schema, for servers that refuse that one (Gemini); and names in
+  /// `required` that are no properties, which they refuse, too, are left out.
   bool sends_empty_schemas = true;
+  /// False: the server takes only texts. A request with an image, a document or a sound is not sent: its call
+  /// fails with Errc::unsupported_part, and an LlmRouter goes on to its next route. provider_options() sets
+  /// it for providers that refuse such parts. See ContentPart for what each dialect takes.
+  bool takes_images = true;
   /// True: requests are marked for the provider's cache of prompts, where the provider wants marks. In
   /// Dialect::anthropic_messages: `cache_control` on the last tool, the system prompt, the last stable
   /// message (ChatRequest::stable_messages), and the last stable message of the request before. The marked
@@ -162,6 +168,10 @@ struct HttpLlmOptions {
   /// Dialect::openai_responses only for the same account; in Dialect::anthropic_messages only for the same
   /// account, and behind the same messages.
   std::optional<ReasoningRule> reasoning = {};
+  /// True: the server signs and encrypts nothing, so reasoning without a signature or an encryption goes back
+  /// to it, as with ReasoningRule::takes_unsigned, and also where `reasoning` is empty: the rest of the
+  /// dialect's rule stays. No effect in Dialect::openai_chat.
+  bool takes_unsigned_reasoning = false;
   /// Fields of the request body that have no option: the text of a JSON object, applied to every body as a
   /// merge patch (RFC 7396), so null removes a member. At most 64 levels deep. Empty: none.
   ///

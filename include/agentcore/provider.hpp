@@ -30,7 +30,9 @@ struct Provider {
   bool tool_names_begin_with_letter = false;    ///< HttpLlmOptions::tool_names_begin_with_letter
   std::uint32_t shortest_tool_name = 1;         ///< HttpLlmOptions::shortest_tool_name
   bool sends_empty_schemas = true;              ///< HttpLlmOptions::sends_empty_schemas
+  bool takes_images = true;                     ///< HttpLlmOptions::takes_images
   std::optional<ReasoningRule> reasoning = {};  ///< HttpLlmOptions::reasoning
+  bool takes_unsigned_reasoning = false;        ///< HttpLlmOptions::takes_unsigned_reasoning
   /// HttpLlmOptions::extra_body. Add fields of your own to the same JSON object.
   std::string_view extra_body = {};
   std::string_view headers = {};          ///< Sent with every request: one "Name: value" per line.

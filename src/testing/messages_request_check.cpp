@@ -100,6 +100,7 @@ class AnthropicMessages {
   void take_user_block(const std::string& place, const Json& block) {
     const std::string type = text_of(block, "type");
     if (type == "text") return take_text(place, block);
+    if (!check_.rules().images) return check_.add(place + ".type", "the provider takes only texts here");
     if (type == "image") return take_image(place, block);
     if (type != "document" && type != "search_result" && type != "container_upload")
       check_.add(place + ".type", "there is no block of this type in a message of the user");
@@ -150,7 +151,8 @@ class AnthropicMessages {
     if (type == "text") return take_text(place, block);
     if (type == "tool_use") return take_call(place, block);
     if (type == "thinking") {
-      if (text_of(block, "signature").empty()) check_.add(place + ".signature", "is missing");
+      if (text_of(block, "signature").empty() && !check_.rules().unsigned_reasoning)
+        check_.add(place + ".signature", "is missing");
       if (member(block, "thinking") == nullptr) check_.add(place + ".thinking", "is missing");
     } else if (type == "redacted_thinking") {
       if (text_of(block, "data").empty()) check_.add(place + ".data", "is missing");

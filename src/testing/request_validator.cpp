@@ -40,13 +40,17 @@ std::vector<std::string> validate_request(std::string_view provider, std::string
                                           std::string_view path) {
   const detail::testing::RequestRules* row = detail::testing::request_rules(provider);
   if (row == nullptr) return {"there are no rules for a provider of that name"};
-  if (const RequestForm form = form_at(path, row->form); form != row->form)
-    row = detail::testing::request_rules(maker_of(form));
+  detail::testing::RequestRules rules = *row;
+  if (const RequestForm form = form_at(path, row->form); form != row->form) {
+    rules = *detail::testing::request_rules(maker_of(form));
+    rules.images = row->images;
+    rules.unsigned_reasoning = row->unsigned_reasoning;
+  }
   constexpr std::size_t deepest = 1000;
   if (detail::core::json_depth(body) > deepest) return {"the body is nested too deeply"};
   const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
   if (!json.is_object()) return {"the body is not the text of a JSON object in UTF-8"};
-  detail::testing::RequestCheck check(*row);
+  detail::testing::RequestCheck check(rules);
   check.common(json);
   check_form(json, check);
   return check.take();

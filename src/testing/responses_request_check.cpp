@@ -43,7 +43,8 @@ class ResponsesItems {
   void take_reasoning(const Json& item, const std::string& place) {
     const Json* const summary = member(item, "summary");
     if (summary == nullptr || !summary->is_array()) check_.add(place + ".summary", "is no list");
-    if (!stores_ && text_of(item, "encrypted_content").empty())
+    const bool must_be_encrypted = !stores_ && !check_.rules().unsigned_reasoning;
+    if (must_be_encrypted && text_of(item, "encrypted_content").empty())
       check_.add(place + ".encrypted_content", "is missing, and the provider has not stored the item");
     const std::string id = text_of(item, "id");
     if (!id.empty() && !id.starts_with("rs_")) check_.add(place + ".id", "does not begin with rs_");
@@ -88,6 +89,8 @@ class ResponsesItems {
       check_.text(place + ".text", member(part, "text"), !is_answer && check_.rules().empty_texts);
     } else if (is_answer && type == "refusal") {
       check_.text(place + ".refusal", member(part, "refusal"));
+    } else if (!is_answer && !check_.rules().images) {
+      check_.add(place + ".type", "the provider takes only texts here");
     } else if (!is_answer && type == "input_image") {
       const std::string url = text_of(part, "image_url");
       if (!url.starts_with("https://") && !url.starts_with("http://") && !url.starts_with("data:image/") &&

@@ -36,6 +36,7 @@ namespace {
 
 enum class Verb : std::uint8_t {
   send,
+  send_image,
   poll,
   settle,
   steer,
@@ -62,10 +63,10 @@ struct Move {
 };
 
 void showValue(const Move& move, std::ostream& out) {
-  static const char* const names[] = {"send",      "poll",    "settle", "steer",    "steer now",
-                                      "interrupt", "abort",   "pause",  "unpause",  "stop",
-                                      "resume",    "release", "remove", "end call", "route",
-                                      "open",      "close",   "write",  "restart"};
+  static const char* const names[] = {"send",      "send image", "poll",    "settle", "steer",
+                                      "steer now", "interrupt",  "abort",   "pause",  "unpause",
+                                      "stop",      "resume",     "release", "remove", "end call",
+                                      "route",     "open",       "close",   "write",  "restart"};
   out << names[static_cast<int>(move.verb)] << ' ' << move.number;
 }
 
@@ -90,25 +91,12 @@ void showValue(const Setup& setup, std::ostream& out) {
 }
 
 rc::Gen<Move> any_move() {
-  const auto verb = rc::gen::weightedElement<Verb>({{12, Verb::send},
-                                                    {6, Verb::poll},
-                                                    {10, Verb::settle},
-                                                    {2, Verb::steer},
-                                                    {2, Verb::steer_now},
-                                                    {2, Verb::interrupt},
-                                                    {1, Verb::abort},
-                                                    {1, Verb::pause},
-                                                    {2, Verb::unpause},
-                                                    {1, Verb::stop},
-                                                    {2, Verb::resume},
-                                                    {2, Verb::release},
-                                                    {1, Verb::remove},
-                                                    {4, Verb::end_call},
-                                                    {4, Verb::route},
-                                                    {2, Verb::open},
-                                                    {1, Verb::close},
-                                                    {2, Verb::write},
-                                                    {3, Verb::restart}});
+  const auto verb = rc::gen::weightedElement<Verb>(
+      {{12, Verb::send},   {1, Verb::send_image}, {6, Verb::poll},      {10, Verb::settle},
+       {2, Verb::steer},   {2, Verb::steer_now},  {2, Verb::interrupt}, {1, Verb::abort},
+       {1, Verb::pause},   {2, Verb::unpause},    {1, Verb::stop},      {2, Verb::resume},
+       {2, Verb::release}, {1, Verb::remove},     {4, Verb::end_call},  {4, Verb::route},
+       {2, Verb::open},    {1, Verb::close},      {2, Verb::write},     {3, Verb::restart}});
   return rc::gen::build<Move>(rc::gen::set(&Move::verb, verb),
                               rc::gen::set(&Move::number, rc::gen::inRange(0, 40)));
 }
@@ -363,6 +351,9 @@ void World::act(const Move& move) {
   switch (move.verb) {
     case Verb::send:
       return static_cast<void>(agent.send(text()));
+    case Verb::send_image:
+      return static_cast<void>(
+          agent.send({.text = text(), .parts = {{.data = "aGk=", .media_type = "image/png"}}}));
     case Verb::poll:
       for (int polls = 0; polls < move.number; ++polls) run_->runtime->poll();
       return;

@@ -149,6 +149,7 @@ struct BodyDefaults {
   bool tool_names_begin_with_letter = false;
   std::uint32_t shortest_tool_name = 1;
   bool sends_empty_schemas = true;
+  bool takes_images = true;
   bool interleaved_thinking =
       false;  // of Anthropic's beta: a budget of thinking may exceed the answer's limit
 };

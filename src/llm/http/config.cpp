@@ -6,6 +6,7 @@
 #include "core/utf8.hpp"
 #include "core/validate.hpp"
 #include "llm/dialects/json_text.hpp"
+#include "llm/dialects/own_reasoning.hpp"
 #include "llm/dialects/request_body.hpp"
 #include "llm/dialects/wire_format.hpp"
 
@@ -37,6 +38,18 @@ bool asks_nothing(const ChatRequest& request) {
   if (request.messages.empty()) return false;
   const ChatMessage& last = request.messages.back();
   return last.role == Role::user && last.parts().empty() && core::is_blank(last);
+}
+
+std::string_view name_of(ContentPart::Kind kind) noexcept {
+  switch (kind) {
+    case ContentPart::Kind::image:
+      return "an image";
+    case ContentPart::Kind::document:
+      return "a document";
+    case ContentPart::Kind::audio:
+      return "audio";
+  }
+  return "a part";
 }
 
 // Why the dialect does not take the part; empty: it does. See ContentPart.
@@ -207,6 +220,14 @@ bool has_header(const HttpLlmOptions& options, std::string_view name) {
   });
 }
 
+// The rule of the host or the provider, or that of the dialect, which may be another than the provider's
+// usual one.
+ReasoningRule reasoning_rule(const HttpLlmOptions& options) {
+  ReasoningRule rule = options.reasoning.value_or(rule_of(options.dialect));
+  rule.takes_unsigned = rule.takes_unsigned || options.takes_unsigned_reasoning;
+  return rule;
+}
+
 // A beta of Anthropic, named in a header.
 bool asks_for_interleaved_thinking(const HttpLlmOptions& options) {
   return std::ranges::any_of(options.headers, [](std::string_view header) {
@@ -238,17 +259,24 @@ std::optional<Error> check_options(const HttpLlmOptions& options) {
   return check_body(options);
 }
 
-std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect) {
+std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect, bool takes_images) {
   std::size_t number = 0;
+  const auto refused = [&](std::string_view what, std::string why) {
+    return Error{Errc::unsupported_part,
+                 fmt::format("message {} of ChatRequest::messages has {}, {}", number, what, why)};
+  };
   for (const ChatMessage& message : request.messages) {
     ++number;
-    for (const ContentPart& part : message.parts())
-      if (const std::string_view refusal = refusal_of(part, message.role == Role::tool, dialect);
-          !refusal.empty())
-        return Error{Errc::unsupported_part,
-                     "message " + std::to_string(number) + " of ChatRequest::messages has " +
-                         std::string(refusal) + ", which Dialect::" + std::string(to_string(dialect)) +
-                         " does not take; send its data in base64, or another kind of part"};
+    for (const ContentPart& part : message.parts()) {
+      if (!takes_images)
+        return refused(name_of(part.kind),
+                       "but the server takes only texts (HttpLlmOptions::takes_images is false); remove it "
+                       "from the conversation, or ask another server");
+      if (const std::string_view what = refusal_of(part, message.role == Role::tool, dialect); !what.empty())
+        return refused(what, fmt::format("which Dialect::{} does not take; send its data in base64, or "
+                                         "another kind of part",
+                                         to_string(dialect)));
+    }
   }
   return std::nullopt;
 }
@@ -312,11 +340,12 @@ BodyDefaults body_defaults(const HttpLlmOptions& options) {
           options.join_user_messages,
           options.prompt_caching,
           options.sends_cache_key,
-          options.reasoning,
+          reasoning_rule(options),
           options.bridge_tool_results,
           options.tool_names_begin_with_letter,
           options.shortest_tool_name,
           options.sends_empty_schemas,
+          options.takes_images,
           asks_for_interleaved_thinking(options)};
 }
 

@@ -23,8 +23,9 @@ std::optional<Error> check_options(const HttpLlmOptions& options);
 // empty.
 std::optional<Error> check_request(const ChatRequest& request, const std::string& default_model);
 
-// The first part of a message that the dialect does not take, as an `unsupported_part`. See ContentPart.
-std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect);
+// The first part of a message that the dialect does not take, or that a server which takes only texts does
+// not, as an `unsupported_part`. See ContentPart and HttpLlmOptions::takes_images.
+std::optional<Error> check_parts(const ChatRequest& request, Dialect dialect, bool takes_images = true);
 
 // False for a key that cannot be sent in a header.
 bool is_sendable(std::string_view key) noexcept;

@@ -120,9 +120,9 @@ HttpLlmClient::Impl::~Impl() {
 std::optional<ChatError> HttpLlmClient::Impl::refusal(const ChatRequest& request) const {
   if (error) return ChatError::from(*error);
   if (auto problem = detail::llm::check_request(request, model)) return ChatError::from(std::move(*problem));
-  if (auto problem = detail::llm::check_parts(request, shared->format.dialect())) {
+  if (auto problem = detail::llm::check_parts(request, shared->format.dialect(), defaults.takes_images)) {
     ChatError refused = ChatError::from(std::move(*problem));
-    refused.model_specific = true;  // another route may have a dialect that takes it
+    refused.model_specific = true;  // another route may have a server or a dialect that takes it
     return refused;
   }
   if (request.deadline && *request.deadline <= shared->engine->now())

@@ -16,7 +16,9 @@ namespace {
 // "localhost" may first be tried over IPv6, where they do not listen. User messages are always joined for
 // servers that apply the chat template of any open model, and answers are put between a tool's result and a
 // user message. `prompt_cache_key` is sent where it is documented:
-// Cerebras, Groq, NVIDIA and some deployments of Azure refuse it.
+// Cerebras, Groq, NVIDIA and some deployments of Azure refuse it. Servers of open models have endpoints in
+// the dialects of Anthropic and OpenAI's responses, too, and sign no reasoning there; so have DeepSeek and
+// Kimi.
 constexpr Provider table[] = {
     {.name = "anthropic",
      .base_url = "https://api.anthropic.com/v1",
@@ -35,15 +37,18 @@ constexpr Provider table[] = {
     {.name = "cerebras",
      .base_url = "https://api.cerebras.ai/v1",
      .api_key_env = "CEREBRAS_API_KEY",
+     .takes_images = false,
      .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,  // it refuses reasoning_content
                                 .field = ReasoningRule::Field::reasoning}},
     {.name = "deepseek",
      .base_url = "https://api.deepseek.com/v1",
      .api_key_env = "DEEPSEEK_API_KEY",
      .join_user_messages = JoinUserMessages::always,
+     .takes_images = false,
      .reasoning = ReasoningRule{.when = ReasoningRule::When::with_tools,
                                 .placeholder = ReasoningRule::Placeholder::blank_text,
-                                .same_model = false}},
+                                .same_model = false},
+     .takes_unsigned_reasoning = true},
     {.name = "fireworks",
      .base_url = "https://api.fireworks.ai/inference/v1",
      .api_key_env = "FIREWORKS_API_KEY",
@@ -67,15 +72,18 @@ constexpr Provider table[] = {
      .tool_names_begin_with_letter = true,
      .shortest_tool_name = 3,
      .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,
-                                .placeholder = ReasoningRule::Placeholder::blank_text}},
+                                .placeholder = ReasoningRule::Placeholder::blank_text},
+     .takes_unsigned_reasoning = true},
     {.name = "llamacpp",
      .base_url = "http://127.0.0.1:8080/v1",
      .join_user_messages = JoinUserMessages::always,
-     .bridge_tool_results = true},
+     .bridge_tool_results = true,
+     .takes_unsigned_reasoning = true},
     {.name = "lmstudio",
      .base_url = "http://127.0.0.1:1234/v1",
      .join_user_messages = JoinUserMessages::always,
-     .bridge_tool_results = true},
+     .bridge_tool_results = true,
+     .takes_unsigned_reasoning = true},
     {.name = "mistral",
      .base_url = "https://api.mistral.ai/v1",
      .api_key_env = "MISTRAL_API_KEY",
@@ -93,7 +101,8 @@ constexpr Provider table[] = {
     {.name = "ollama",
      .base_url = "http://127.0.0.1:11434/v1",
      .join_user_messages = JoinUserMessages::always,
-     .bridge_tool_results = true},
+     .bridge_tool_results = true,
+     .takes_unsigned_reasoning = true},
     {.name = "openai",
      .base_url = "https://api.openai.com/v1",
      .api_key_env = "OPENAI_API_KEY",
@@ -123,7 +132,8 @@ constexpr Provider table[] = {
      .bridge_tool_results = true,
      .reasoning = ReasoningRule{.when = ReasoningRule::When::with_calls,
                                 .field = ReasoningRule::Field::reasoning,
-                                .same_model = false}},
+                                .same_model = false},
+     .takes_unsigned_reasoning = true},
     {.name = "xai", .base_url = "https://api.x.ai/v1", .api_key_env = "XAI_API_KEY"},
 };
 
@@ -198,7 +208,9 @@ Result<HttpLlmOptions> provider_options(std::string_view name, const AppIdentity
   options.tool_names_begin_with_letter = provider->tool_names_begin_with_letter;
   options.shortest_tool_name = provider->shortest_tool_name;
   options.sends_empty_schemas = provider->sends_empty_schemas;
+  options.takes_images = provider->takes_images;
   options.reasoning = provider->reasoning;
+  options.takes_unsigned_reasoning = provider->takes_unsigned_reasoning;
   options.extra_body = provider->extra_body;
   options.headers = lines_of(provider->headers);
   add_header(options.headers, provider->app_url_header, app.url);

@@ -5,6 +5,7 @@
 #include <agentcore/http_llm_client.hpp>
 #include <agentcore/llm_router.hpp>
 #include <agentcore/pause_token.hpp>
+#include <agentcore/provider.hpp>
 
 #include <functional>
 #include <memory>
@@ -152,6 +153,16 @@ TEST_CASE("a request whose reasoning is refused is sent once more without it",
     CHECK(f.sent(1) == whole);
     CHECK(f.sent(2) == calls);
   }
+  SECTION("the server is one of FastAPI") {
+    const std::string invalid = json_answer(
+        "422 Unprocessable Entity",
+        R"({"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,)"
+        R"("assistant","reasoning_content"],"msg":"Extra inputs are not permitted"}]}})");
+    Fixture f({json_answer("200 OK", thinking), invalid, json_answer("200 OK", plain)});
+    CHECK(f.chat(f.after(f.chat(f.request))).kind == ChatOutcome::Kind::completed);
+    CHECK(f.sent(1) == whole);
+    CHECK(f.sent(2) == calls);
+  }
   SECTION("the server refuses that, too") {
     Fixture f({json_answer("200 OK", thinking), no, no});
     const ChatOutcome outcome = f.chat(f.after(f.chat(f.request)));
@@ -253,6 +264,20 @@ TEST_CASE("a part that a dialect does not take goes to the next route", "[llm][r
   LlmRouter router(*f.f.runtime, {.routes = {{.client = &chat}, {.client = f.llm.get()}}});
   f.request.messages = {ChatMessage::user("Look."), ChatMessage::assistant("", {{"c1", "look", "{}"}}),
                         ChatMessage::tool_result("c1", "one", {{.data = "aGk=", .media_type = "image/png"}})};
+  ChatRecord heard;
+  router.chat(f.request, f.f.stop.get_token(), heard.sink());
+  REQUIRE(f.f.drive_to_end(heard));
+  CHECK(heard.completed());
+  CHECK(f.messages.bodies.size() == 1);
+}
+
+TEST_CASE("an image for a server that takes only texts goes to the next route", "[llm][router][parts]") {
+  Fixture f({json_answer("200 OK", plain)});
+  HttpLlmOptions only_texts = f.f.client_options();
+  only_texts.takes_images = provider_options("deepseek").value().takes_images;
+  HttpLlmClient chat(*f.f.runtime, only_texts);
+  LlmRouter router(*f.f.runtime, {.routes = {{.client = &chat}, {.client = f.llm.get()}}});
+  f.request.messages = {ChatMessage::user("Look.", {{.data = "aGk=", .media_type = "image/png"}})};
   ChatRecord heard;
   router.chat(f.request, f.f.stop.get_token(), heard.sink());
   REQUIRE(f.f.drive_to_end(heard));

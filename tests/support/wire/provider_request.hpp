@@ -23,10 +23,12 @@ struct ProviderForm {
   detail::llm::BodyDefaults defaults;
 };
 
-inline ProviderForm form_of(std::string_view provider) {
-  HttpLlmOptions options = provider_options(provider).value();
+inline ProviderForm form_of(HttpLlmOptions options) {
   options.model = "m";
   return {options.dialect, detail::llm::server_of(options.base_url), detail::llm::body_defaults(options)};
+}
+inline ProviderForm form_of(std::string_view provider) {
+  return form_of(provider_options(provider).value());
 }
 
 // The body that a client of that provider sends for the request.

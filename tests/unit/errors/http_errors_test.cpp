@@ -140,6 +140,21 @@ void add_keys_of_calls(ErrorRows& rows) {
                   "character; trim it"});
 }
 
+void add_parts_for_texts(ErrorRows& rows) {
+  ClientFixture f;
+  f.options.takes_images = false;
+  HttpLlmClient client(f.runtime, f.options);
+  ChatRequest request = ask("a");
+  request.messages.front().items.emplace_back(ContentPart{.url = "https://a.test/b.png"});
+  ChatRecord heard;
+  client.chat(request, {}, heard.sink());
+  CHECK(heard.error().model_specific);
+  rows.push_back({"an image for a server that takes only texts", heard.error(), Errc::unsupported_part,
+                  "message 1 of ChatRequest::messages has an image, but the server takes only texts "
+                  "(HttpLlmOptions::takes_images is false); remove it from the conversation, or ask another "
+                  "server"});
+}
+
 void add_second_call(ErrorRows& rows) {
   ClientFixture f;
   ChatRecord first, second;  // outlive the client, whose end delivers to the first
@@ -185,6 +200,7 @@ ErrorRows test::http_request_errors() {
                 r.messages.front().items.emplace_back(
                     ContentPart{.url = "https://a.test/b.wav", .kind = ContentPart::Kind::audio});
               });
+  add_parts_for_texts(rows);
   add_request(rows, invalid,
               "ChatRequest::response_format.schema must be the text of a JSON object with members",
               [](ChatRequest& r) {

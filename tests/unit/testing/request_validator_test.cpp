@@ -298,6 +298,37 @@ TEST_CASE("schemas of tools are objects with properties", "[testing][provider]")
   CHECK(validate_request("gemini", changed(body, place, removed).dump()) == Problems());
 }
 
+TEST_CASE("the schemas of values are whole, too", "[testing][provider]") {
+  const json body = plain_chat_body();
+  const std::string place = "/tools/0/function/parameters/properties/zone";
+  const std::string named = "tools[0].function.parameters.properties.zone";
+  const auto schema = [](const char* text) { return json::parse(text); };
+  check_all({
+      {"openai", body, place, schema(R"({"type":"array"})"), named + ".items: an array schema without"},
+      {"openai", body, place, schema(R"({"type":["array","null"]})"), named + ".items: "},
+      {"openai", body, place, schema(R"({"type":"object"})"),
+       named + ".properties: an object schema without"},
+      {"openai", body, place, schema(R"({"type":"array","items":{"type":"array"}})"),
+       named + ".items.items: "},
+      {"openai", body, place, schema(R"({"anyOf":[{},{"type":"array"}]})"), named + ".anyOf[1].items: "},
+      {"openai", body, "/tools/0/function/parameters/$defs", schema(R"({"d":{"type":"array"}})"),
+       "tools[0].function.parameters.$defs.d.items: "},
+      {"gemini", body, place, schema(R"({"type":"object","properties":{},"required":["b"]})"),
+       named + ".required: names what is no property"},
+      {"gemini", body, place, schema(R"({"properties":{"b":{}}})"), named + ".properties: is only allowed"},
+      {"gemini", body, "/tools/0/function/parameters/required", schema(R"(["zone","b"])"),
+       "tools[0].function.parameters.required: names what is no property"},
+      {"anthropic", messages_body(), "/tools/0/input_schema/properties/b", schema(R"({"type":"array"})"),
+       "tools[0].input_schema.properties.b.items: "},
+      {"openai-responses", responses_body(), "/tools/0/parameters/properties/b",
+       schema(R"({"type":"array"})"), "tools[0].parameters.properties.b.items: "},
+  });
+  for (const char* const taken : {R"({"type":"array","items":{}})", R"({"type":"object","properties":{}})",
+                                  R"({"not":{"type":"array"}})", R"({"enum":["array"]})", "true"})
+    for (const char* const name : {"openai", "gemini", "mistral"})
+      CHECK(validate_request(name, changed(body, place, schema(taken)).dump()) == Problems());
+}
+
 TEST_CASE("the order of roles that chat templates and Mistral accept", "[testing][provider]") {
   const json body = plain_chat_body();
   json open = body;  // the last answer is not there
@@ -366,6 +397,23 @@ TEST_CASE("images stand where a provider takes them", "[testing][provider]") {
       {"anthropic", messages_body(), "/messages/0/content/1/type", "tool_use",
        "messages[0].content[1].type: "},
   });
+}
+
+TEST_CASE("a provider takes only texts, or reasoning that nobody signed, in every dialect",
+          "[testing][provider]") {
+  const auto refusals = [](const char* name, const json& body, const char* path) {
+    return validate_request(name, body.dump(), path);
+  };
+  CHECK(refusals("deepseek", messages_body(), "/v1/messages") ==
+        Problems{"messages[0].content[1].type: the provider takes only texts here"});
+  CHECK(refusals("cerebras", responses_body(), "/v1/responses") ==
+        Problems{"input[0].content[1].type: the provider takes only texts here"});
+  CHECK(refusals("vllm", responses_body(), "/v1/responses") == Problems());
+  const json unencrypted =
+      changed(changed(responses_body(), "/store", false), "/input/1/encrypted_content", removed);
+  CHECK(refusals("openai", unencrypted, "/v1/responses").size() == 1);
+  CHECK(refusals("together", unencrypted, "/v1/responses").size() == 1);
+  CHECK(refusals("vllm", unencrypted, "/v1/responses") == Problems());
 }
 
 TEST_CASE("reasoning goes back as each provider wants it", "[testing][provider]") {

@@ -99,6 +99,29 @@ TEST_CASE("a part that a dialect does not take is refused by name", "[llm][parts
   }
 }
 
+TEST_CASE("a server that takes only texts gets no part in any dialect", "[llm][parts][errors]") {
+  const std::string why =
+      ", but the server takes only texts (HttpLlmOptions::takes_images is false); remove it from the "
+      "conversation, or ask another server";
+  for (const Dialect dialect :
+       {Dialect::openai_chat, Dialect::openai_responses, Dialect::anthropic_messages}) {
+    const auto refused = [&](const ContentPart& part) {
+      return check_parts(with(part), dialect, false).value_or(Error{}).message;
+    };
+    CHECK(refused(image) == "message 1 of ChatRequest::messages has an image" + why);
+    CHECK(refused(document) == "message 1 of ChatRequest::messages has a document" + why);
+    CHECK(refused(linked) == "message 1 of ChatRequest::messages has a document" + why);
+    CHECK(refused(speech) == "message 1 of ChatRequest::messages has audio" + why);
+    ChatRequest request;
+    request.messages = {ChatMessage::user("?"), ChatMessage::assistant("", {{"c1", "look", "{}"}}),
+                        ChatMessage::tool_result("c1", "One.")};
+    CHECK_FALSE(check_parts(request, dialect, false));
+    request.messages[2] = ChatMessage::tool_result("c1", "One.", {image});
+    CHECK(check_parts(request, dialect, false)->message ==
+          "message 3 of ChatRequest::messages has an image" + why);
+  }
+}
+
 TEST_CASE("the result of a tool may have images and documents", "[llm][parts][tools]") {
   ChatRequest request;
   request.model = "m";

@@ -1,7 +1,10 @@
 // How reasoning is kept and written by the rules of providers with the OpenAI dialect.
+#include "core/message_items.hpp"
 #include "llm/dialects/openai_chat_reader.hpp"
+#include "llm/dialects/own_reasoning.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
+#include "support/wire/provider_request.hpp"
 
 #include <agentcore/provider.hpp>
 
@@ -46,6 +49,47 @@ std::vector<ReasoningBlock> kept(const std::string& members, const ReasoningRule
               R"(data: {"choices":[{"delta":{)" + members + "}}]}\n\n" + piece("So.") + finish_chunk)
       .outcomes.at(0)
       .reasoning;
+}
+
+// An answer of one call, with reasoning that is neither signed nor encrypted.
+std::string unsigned_answer(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::openai_chat:
+      return R"({"choices":[{"message":{"content":null,"reasoning_content":"Hm","tool_calls":[{"id":"abc123XYZ",)"
+             R"("type":"function","function":{"name":"look","arguments":"{}"}}]},"finish_reason":"tool_calls"}]})";
+    case Dialect::openai_responses:
+      return R"({"id":"r","status":"completed","output":[{"type":"reasoning","id":"rs_1","summary":[],"content":[)"
+             R"({"type":"reasoning_text","text":"Hm"}]},{"type":"function_call","id":"fc_1","call_id":"abc123XYZ",)"
+             R"("name":"look","arguments":"{}"}]})";
+    case Dialect::anthropic_messages:
+      return R"({"id":"m","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"Hm"},)"
+             R"({"type":"tool_use","id":"abc123XYZ","name":"look","input":{}}],"stop_reason":"tool_use"})";
+  }
+  return {};
+}
+
+// The body of the request behind an answer with unsigned reasoning.
+std::string body_behind_unsigned(const ProviderForm& form) {
+  const ReasoningRule rule = form.defaults.reasoning.value();
+  CallFixture fixture(false, 1 << 20, 1 << 20, detail::llm::wire_format(form.dialect));
+  fixture.shared->server = form.server;
+  fixture.shared->reasoning = rule;
+  ChatRequest request{.model = "m", .messages = {ChatMessage::user("Why?")}, .salt = "salt"};
+  request.tools = {{"look", "", ""}};
+  request.stream = false;
+  ChatRecord heard;
+  auto parts = fixture.parts("b");
+  parts.binding = detail::llm::binding_of(request, rule, "key");
+  HttpCall call(fixture.shared, std::move(parts), request, {}, heard.sink());
+  call.on_head({.status = 200, .content_type = json_type});
+  call.on_body(unsigned_answer(form.dialect));
+  call.on_end({});
+  const ChatOutcome& outcome = heard.outcomes.at(0);
+  REQUIRE(outcome.tool_calls.size() == 1);
+  request.messages.push_back(ChatMessage::assistant(
+      detail::core::items_of(heard.text(), outcome.reasoning, outcome.tool_calls, outcome.order)));
+  request.messages.push_back(ChatMessage::tool_result("abc123XYZ", "seen"));
+  return body_for(form, request);
 }
 
 }  // namespace
@@ -138,4 +182,26 @@ TEST_CASE("kept reasoning names what it is bound to", "[llm][reasoning]") {
   REQUIRE(blocks.size() == 1);
   CHECK(blocks[0] == ReasoningBlock{"openai_chat", R"({"reasoning_content":"Hm"})", "a.test", "m",
                                     "0000000000000001", "0000000000000002"});
+}
+
+TEST_CASE("reasoning that nobody signed goes back to servers that sign nothing, in each dialect",
+          "[llm][provider][reasoning]") {
+  for (const Dialect dialect :
+       {Dialect::openai_chat, Dialect::openai_responses, Dialect::anthropic_messages}) {
+    const std::string path(detail::llm::wire_format(dialect).path());
+    const auto next = [&](const char* name, bool takes_unsigned) {
+      INFO(name << " " << to_string(dialect));
+      HttpLlmOptions options = provider_options(name).value();
+      options.dialect = dialect;
+      CHECK(options.takes_unsigned_reasoning == takes_unsigned);
+      const std::string body = body_behind_unsigned(form_of(options));
+      CHECK(refusal_of(name, body, path) == "");
+      return body.find(R"("Hm")") != std::string::npos;
+    };
+    for (const char* const name : {"deepseek", "kimi", "llamacpp", "lmstudio", "ollama", "vllm"})
+      CHECK(next(name, true));
+    const bool is_chat = dialect == Dialect::openai_chat;
+    for (const char* const name : {"fireworks", "openrouter", "together"})
+      CHECK(next(name, false) == is_chat);
+  }
 }

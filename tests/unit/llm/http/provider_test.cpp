@@ -102,6 +102,43 @@ TEST_CASE("options differ for providers that need it", "[llm][provider]") {
   CHECK(provider_options("ollama").value().base_url == "http://127.0.0.1:11434/v1");
 }
 
+TEST_CASE("a row sends no parts to a provider that takes only texts, and to all others", "[llm][provider]") {
+  for (const Provider& provider : providers()) {
+    INFO(provider.name);
+    const auto& rules = *detail::testing::request_rules(provider.name);
+    CHECK(provider.takes_images == rules.images);
+    CHECK(provider.takes_unsigned_reasoning == rules.unsigned_reasoning);
+    const HttpLlmOptions options = provider_options(provider.name).value();
+    CHECK(options.takes_images == provider.takes_images);
+    CHECK(options.takes_unsigned_reasoning == provider.takes_unsigned_reasoning);
+  }
+  CHECK_FALSE(provider_options("cerebras").value().takes_images);
+  CHECK_FALSE(provider_options("deepseek").value().takes_images);
+  CHECK(provider_options("openai").value().takes_images);
+}
+
+// A host may use a row with another dialect that its server speaks.
+TEST_CASE("a row keeps the rule of the dialect for reasoning that nobody signed",
+          "[llm][provider][reasoning]") {
+  for (const char* const name : {"llamacpp", "lmstudio", "ollama"})
+    for (const Dialect dialect :
+         {Dialect::openai_chat, Dialect::openai_responses, Dialect::anthropic_messages}) {
+      HttpLlmOptions options = provider_options(name).value();
+      options.dialect = dialect;
+      ReasoningRule rule = detail::llm::rule_of(dialect);
+      rule.takes_unsigned = true;
+      CHECK(detail::llm::body_defaults(options).reasoning == rule);
+      options.takes_unsigned_reasoning = false;
+      rule.takes_unsigned = false;
+      CHECK(detail::llm::body_defaults(options).reasoning == rule);
+    }
+  const ReasoningRule vllm = detail::llm::body_defaults(provider_options("vllm").value()).reasoning.value();
+  CHECK(vllm.takes_unsigned);
+  CHECK_FALSE(vllm.same_model);
+  for (const char* const name : {"anthropic", "fireworks", "openai-responses", "openrouter"})
+    CHECK_FALSE(detail::llm::body_defaults(provider_options(name).value()).reasoning->takes_unsigned);
+}
+
 TEST_CASE("reasoning is never sent to a provider that documents no member for it", "[llm][provider]") {
   for (const Provider& provider : providers()) {
     const auto& rules = *detail::testing::request_rules(provider.name);
