@@ -3,18 +3,20 @@
 
 #include "support/catch.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 namespace agentcore::test {
 
 class StoreFolder {
  public:
   StoreFolder() {
-    path_ = (std::filesystem::temp_directory_path() / "agentcore-store-XXXXXX").string();
+    path_ = (parent() / "agentcore-store-XXXXXX").string();
     REQUIRE(::mkdtemp(path_.data()) != nullptr);
   }
   ~StoreFolder() {
@@ -27,6 +29,17 @@ class StoreFolder {
   std::string file(const std::string& name = "agents.db") const { return path_ + "/" + name; }
 
  private:
+  // Memory where there is enough of it. What a store has synced survives the end of a process there, too, and
+  // a disk that other programs use made a test of some seconds take minutes.
+  static std::filesystem::path parent() {
+    constexpr std::uintmax_t enough = 512U << 20U;
+    const std::filesystem::path memory = "/dev/shm";
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(memory, error);
+    const bool usable = !error && space.available >= enough && ::access(memory.c_str(), W_OK) == 0;
+    return usable ? memory : std::filesystem::temp_directory_path();
+  }
+
   std::string path_;
 };
 
