@@ -88,6 +88,20 @@ RecordKey key_of(Statement& row) noexcept {
   return {field(0), field(1), field(2)};
 }
 
+// Ends a transaction that was not committed, also if there is no memory for its error.
+class RollBack {
+ public:
+  explicit RollBack(Database& database) noexcept : database_(database) {}
+  ~RollBack() {
+    if (database_.in_transaction()) static_cast<void>(database_.run("ROLLBACK"));
+  }
+  RollBack(const RollBack&) = delete;
+  RollBack& operator=(const RollBack&) = delete;
+
+ private:
+  Database& database_;
+};
+
 using Changes = std::vector<const StoreBatch::Change*>;
 
 // In an order that has the same effect, and in which SQLite needs less time: records that are written between
@@ -181,7 +195,10 @@ Result<void> SqliteStore::Impl::configure(const SqliteStoreOptions& options) {
   Result<Statement> journal = database.prepare("PRAGMA journal_mode = WAL");
   if (!journal) return journal.error();
   if (journal->step() != Statement::Step::row) return database.error();
-  if (journal->bytes(0) != "wal")
+  const bool has_log = journal->bytes(0) == "wal";
+  // The row says what is wanted: a new file is written behind it, and that may fail.
+  if (journal->step() != Statement::Step::done) return database.error();
+  if (!has_log)
     return Error{Errc::store_unavailable,
                  database.path() + ": SQLite has no write-ahead log here; use a local disk"};
   journal->reset();
@@ -281,9 +298,8 @@ Result<void> SqliteStore::Impl::apply(const StoreBatch& batch, const Changes& ch
 }
 
 Result<void> SqliteStore::Impl::commit_once(const StoreBatch& batch, const Changes& changes) {
-  Result<void> done = apply(batch, changes);
-  if (!done && database.in_transaction()) static_cast<void>(database.run("ROLLBACK"));
-  return done;
+  const RollBack transaction(database);
+  return apply(batch, changes);
 }
 
 // Gives the disk the space of the log, which may be as large as the records that it has. They go into the

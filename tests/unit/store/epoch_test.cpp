@@ -1,5 +1,7 @@
 // The epochs of the batches that a store takes: one owner at a time.
 #include "support/catch.hpp"
+#include "support/observe/counted_heap.hpp"
+#include "support/sanitized.hpp"
 #include "support/store/run_sql.hpp"
 #include "support/store/store_folder.hpp"
 #include "support/store/store_reading.hpp"
@@ -7,6 +9,7 @@
 #include <agentcore/memory_store.hpp>
 #include <agentcore/sqlite_store.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -71,6 +74,33 @@ TEST_CASE("an epoch is as durable as the batch that begins it", "[store][epoch][
   CHECK(commit(*store, 3, false, "z") == Errc::none);
   CHECK(records_of(*store).at({1, 1, 1}) == "z");
 }
+
+#ifndef RACES_WATCHED
+TEST_CASE("a refused batch leaves no transaction where there is no memory for the error",
+          "[store][epoch][sqlite][G16]") {
+  const StoreFolder folder;
+  const auto store = SqliteStore::open(folder.file()).value();
+  REQUIRE(commit(*store, 5, true, "kept") == Errc::none);
+  StoreBatch late;
+  late.set_epoch(1);
+  bool failed = true;
+  std::size_t refused = 0;
+  for (std::size_t allocation = 1; failed; ++allocation) {
+    CAPTURE(allocation);
+    Errc code = Errc::none;
+    {
+      const agentcore::test::FailingAllocation fails(allocation);
+      const Result<void> done = store->commit(late, StoreSync::process);
+      code = done ? Errc::none : done.error().code;
+      failed = fails.failed();
+    }
+    CHECK(code == (failed ? Errc::out_of_memory : Errc::store_fenced));
+    refused += failed ? 1U : 0U;
+    CHECK(commit(*store, 5, false, "again") == Errc::none);
+  }
+  CHECK(refused > 0);
+}
+#endif
 
 TEST_CASE("an epoch that is too large is refused", "[store][epoch]") {
   MemoryStore store;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -106,6 +107,32 @@ TEST_CASE("a store survives the failure of any one call of the operating system"
   CHECK(refused > calls / (fault == FaultyVfs::Fault::once ? 2 : 3));
   WARN("each of " << calls << " calls of the operating system failed in turn; " << refused
                   << " made a commit fail");
+}
+
+// Without a write-ahead log a loss of power may take commits away that were on the disk.
+TEST_CASE("a store that is open has a write-ahead log, whichever call failed", "[store][sqlite][faults]") {
+  FaultyVfs vfs;
+  std::size_t calls = 0;
+  {
+    const StoreFolder folder;
+    const auto store = SqliteStore::open(folder.file(), {.vfs = FaultyVfs::name}).value();
+    calls = vfs.calls();
+  }
+  const auto fault = GENERATE(FaultyVfs::Fault::once, FaultyVfs::Fault::full);
+  std::size_t opened = 0;
+  for (std::size_t call = 0; call < calls; ++call) {
+    const StoreFolder folder;
+    INFO("call " << call << " of " << calls);
+    vfs.fail_after(call, fault);
+    const auto store = SqliteStore::open(folder.file(), {.vfs = FaultyVfs::name});
+    vfs.repair();
+    if (!store) continue;
+    ++opened;
+    REQUIRE((*store)->commit(batch_of(0), StoreSync::disk));
+    CHECK(std::filesystem::exists(folder.file() + "-wal"));
+  }
+  CHECK(calls > 40);
+  CHECK(opened < calls / 2);  // most are needed
 }
 
 TEST_CASE("what a store has committed is there after the disk went away in any call",
