@@ -3,6 +3,7 @@
 
 #include "support/prop.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -95,5 +96,35 @@ TEST_CASE("tool calls are assembled however they are split and mixed", "[propert
         pieces.push_back(std::move(piece));
       }
     RC_ASSERT(assembled(pieces) == calls);
+  });
+  prop("calls that are repeated, at other indexes and with ids of others", [] {
+    struct Repeated {
+      std::size_t id, name, value, spelling;
+    };
+    const std::vector<std::vector<std::string>> spellings = {
+        {R"({"a":"A","b":1})", R"({ "b": 1.0, "a": "\u0041" })", R"({"b":10e-1,"a":"A"})"},
+        {R"({"a":"A","b":2})", R"({"b":2,"a":"\u0041"})", R"({"a":"A", "b":2})"},
+        {"{}", " {} ", "{ }"}};
+    std::vector<Repeated> sent(*rc::gen::inRange<std::size_t>(1, 9));
+    Calls expected;
+    std::vector<Repeated> known;
+    std::vector<Pieces> lists;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      Repeated& call = sent[i];
+      call = {*rc::gen::inRange<std::size_t>(0, 2), *rc::gen::inRange<std::size_t>(0, 2),
+              *rc::gen::inRange<std::size_t>(0, 3), *rc::gen::inRange<std::size_t>(0, 3)};
+      const auto is_same = [&](const Repeated& other) {
+        return other.id == call.id && other.name == call.name && other.value == call.value;
+      };
+      const auto has_id = [&](const Repeated& other) { return other.id == call.id; };
+      ToolCall one{call.id == 0 ? "a" : "b", call.name == 0 ? "look" : "wait",
+                   spellings[call.value][call.spelling]};
+      lists.push_back(cut(one, i));
+      if (std::ranges::any_of(known, is_same)) continue;
+      if (std::ranges::any_of(known, has_id)) one.id.clear();
+      known.push_back(call);
+      expected.push_back(one);
+    }
+    RC_ASSERT(assembled(mixed(std::move(lists))) == expected);
   });
 }

@@ -1,5 +1,7 @@
 #include "llm/dialects/tool_call_assembler.hpp"
 
+#include "llm/dialects/same_value.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -36,10 +38,13 @@ char next_token_byte(std::string_view text, std::size_t& at, bool& in_text) noex
   return text[at++];
 }
 
-// True for texts that differ in blank space between tokens only. Nothing is the same as an empty object.
-bool same_json(std::string_view a, std::string_view b) noexcept {
-  if (is_json_blank(a)) a = "{}";
-  if (is_json_blank(b)) b = "{}";
+bool ends_object(std::string_view text) noexcept {
+  const auto last = text.find_last_not_of(blanks);
+  return last != std::string_view::npos && text[last] == '}';
+}
+
+// True for texts that differ in blank space between tokens only.
+bool same_tokens(std::string_view a, std::string_view b) noexcept {
   std::size_t at_a = 0, at_b = 0;
   bool in_a = false, in_b = false;
   for (;;) {
@@ -49,6 +54,15 @@ bool same_json(std::string_view a, std::string_view b) noexcept {
     if (from_a == 0) return false;
     if (from_a == '\\' && in_a && at_a < a.size() && at_b < b.size() && a[at_a++] != b[at_b++]) return false;
   }
+}
+
+// True for the same arguments, however they are spelled. Nothing is the same as an empty object.
+bool same_arguments(std::string_view a, std::string_view b) {
+  if (is_json_blank(a)) a = "{}";
+  if (is_json_blank(b)) b = "{}";
+  if (same_tokens(a, b)) return true;
+  const auto is_whole = [](std::string_view text) { return begins_object(text) && ends_object(text); };
+  return is_whole(a) && is_whole(b) && same_value(a, b);
 }
 
 // True if the piece, which could continue the call, begins another one. `has_ended`: its arguments are a
@@ -94,9 +108,9 @@ ToolCallFault ToolCallAssembler::add_snapshot(ToolCallPiece piece) {
   if (slot->call.id.empty()) slot->call.id = piece.id;
   if (slot->call.name.empty()) slot->call.name = piece.name;
   if (slot->item.id.empty()) slot->item.id = std::move(piece.item);
-  if (is_json_blank(piece.arguments) || same_json(slot->call.arguments, piece.arguments))
+  if (is_json_blank(piece.arguments) || same_arguments(slot->call.arguments, piece.arguments))
     return take_bytes(0);
-  if (slot->scan.is_complete() && !same_json(slot->call.arguments, "{}")) {
+  if (slot->scan.is_complete() && !same_arguments(slot->call.arguments, "{}")) {
     has_difference_ = true;
     return ToolCallFault::none;
   }
@@ -131,7 +145,7 @@ ToolCallAssembler::Slot* ToolCallAssembler::slot_of(const ToolCallPiece& piece) 
 }
 
 // The call that the next one of a snapshot repeats; null: none.
-ToolCallAssembler::Slot* ToolCallAssembler::repeated_slot(const ToolCallPiece& piece) noexcept {
+ToolCallAssembler::Slot* ToolCallAssembler::repeated_slot(const ToolCallPiece& piece) {
   const auto first = [this](auto&& fits) -> Slot* {
     const auto found =
         std::ranges::find_if(slots_, [&fits](const Slot& slot) { return !slot.in_snapshot && fits(slot); });
@@ -150,7 +164,7 @@ ToolCallAssembler::Slot* ToolCallAssembler::repeated_slot(const ToolCallPiece& p
   if (Slot* const slot = first(by_item)) return slot;
   Slot* const slot = first(has_name);
   if (slot == nullptr || piece.id.empty() || slot->call.id.empty()) return slot;
-  return same_json(slot->call.arguments, piece.arguments) ? slot : nullptr;
+  return same_arguments(slot->call.arguments, piece.arguments) ? slot : nullptr;
 }
 
 ToolCallFault ToolCallAssembler::take_bytes(std::size_t more, std::size_t less) noexcept {
@@ -186,7 +200,7 @@ ToolCallFault ToolCallAssembler::extend(Slot& slot, ToolCallPiece&& piece) {
   const bool begins = begins_object(piece.arguments);
   if (piece.replaces && !piece.arguments.empty()) {
     has_difference_ =
-        has_difference_ || (slot.scan.is_complete() && !same_json(call.arguments, piece.arguments));
+        has_difference_ || (slot.scan.is_complete() && !same_arguments(call.arguments, piece.arguments));
     return set_arguments(slot, std::move(piece.arguments));
   }
   if (begins && !slot.scan.is_complete() && begins_object(call.arguments) &&
@@ -216,7 +230,7 @@ void ToolCallAssembler::end_arguments(Slot& slot) {
   std::string& arguments = slot.call.arguments;
   append_pair(arguments, std::exchange(slot.high, std::uint16_t{0}), 0);
   std::string& earlier = slot.earlier;
-  if (earlier.empty() || same_json(earlier, "{}") || same_json(earlier, arguments)) return;
+  if (earlier.empty() || same_arguments(earlier, "{}") || same_arguments(earlier, arguments)) return;
   if (earlier.starts_with(arguments)) {
     arguments = std::move(earlier);  // once more, but cut off
   } else {
@@ -224,16 +238,23 @@ void ToolCallAssembler::end_arguments(Slot& slot) {
   }
 }
 
-// True if the call is one of those: it is not reported again.
+// True if the call is one of those: it is not reported again. All have their ids as they were received.
 bool ToolCallAssembler::joins_known(std::vector<ToolCall>& calls, ToolCall& call) {
   if (call.id.empty()) return false;
-  const auto known = std::ranges::find(calls, call.id, &ToolCall::id);
+  const auto known = std::ranges::find_if(calls, [&call](const ToolCall& other) {
+    return other.id == call.id && other.name == call.name &&
+           (other.arguments.empty() || call.arguments.empty() ||
+            same_arguments(other.arguments, call.arguments));
+  });
   if (known == calls.end()) return false;
-  const bool same = known->name == call.name && (known->arguments.empty() || call.arguments.empty() ||
-                                                 same_json(known->arguments, call.arguments));
-  if (same && known->arguments.empty()) known->arguments = std::move(call.arguments);
-  if (!same) call.id.clear();
-  return same;
+  if (known->arguments.empty()) known->arguments = std::move(call.arguments);
+  return true;
+}
+
+void ToolCallAssembler::leave_ids_to_first(std::vector<ToolCall>& calls) {
+  for (auto call = calls.begin(); call != calls.end(); ++call)
+    if (std::any_of(calls.begin(), call, [&](const ToolCall& before) { return before.id == call->id; }))
+      call->id.clear();
 }
 
 ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls, std::vector<ItemPlace>& places,
@@ -250,6 +271,7 @@ ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls, std::vecto
       places.push_back(std::move(slot.item));
     }
   }
+  leave_ids_to_first(calls);
   return fault;
 }
 

@@ -165,6 +165,80 @@ TEST_CASE("a repeated id with another name or other arguments is a second call",
         {{"a", "look", "{}"}, {"", "look", R"({"x":1})"}});
   check(chat, look + delta_call(call_json("a", "wait", "{}", at_0)) + end, "",
         {{"a", "look", "{}"}, {"", "wait", "{}"}});
+  const std::string look_1 = R"({\"x\":1})", look_2 = R"({\"x\":2})";
+  const std::string twice = delta_call(call_json("a", "look", look_2, at_1)) +
+                            delta_call(call_json("a", "look", look_2, R"("index":2,)"));
+  check(chat, delta_call(call_json("a", "look", look_1, at_0)) + twice + end, "",
+        {{"a", "look", R"({"x":1})"}, {"", "look", R"({"x":2})"}});
+  check(chat, look + twice + delta_call(call_json("a", "wait", "{}", R"("index":3,)")) + twice + end, "",
+        {{"a", "look", "{}"}, {"", "look", R"({"x":2})"}, {"", "wait", "{}"}});
+}
+
+TEST_CASE("a second call with a repeated id runs once in the other dialects, too",
+          "[llm][anthropic][responses][repeats][tools]") {
+  const auto use = [](int index, const std::string& input) {
+    return data(R"({"type":"content_block_start","index":)" + std::to_string(index) +
+                R"(,"content_block":{"type":"tool_use","id":"a","name":"look","input":)" + input + "}}") +
+           data(R"({"type":"content_block_stop","index":)" + std::to_string(index) + "}");
+  };
+  const Calls two = {{"a", "look", R"({"x":1})"}, {"", "look", R"({"x":2})"}};
+  check(messages,
+        use(0, R"({"x":1})") + use(1, R"({"x":2})") + use(2, R"({"x":2})") +
+            data(R"({"type":"message_delta","delta":{"stop_reason":"tool_use"}})"),
+        "", two);
+  const auto item = [](int index, const std::string& arguments) {
+    return event("output_item.done",
+                 R"("output_index":)" + std::to_string(index) + R"(,"item":{"type":"function_call","id":"f)" +
+                     std::to_string(index) + R"(","call_id":"a","name":"look","arguments":")" + arguments +
+                     "\"}");
+  };
+  check(responses, item(0, R"({\"x\":1})") + item(1, R"({\"x\":2})") + item(2, R"({\"x\":2})") + completed(),
+        "", two);
+}
+
+TEST_CASE("arguments in another spelling are the same arguments", "[llm][openai][repeats][tools]") {
+  const std::string end = choice(R"("delta":{},"finish_reason":"tool_calls")");
+  const auto check_pair = [&](const std::string& first, const std::string& second, bool same) {
+    const auto in_json = [](const std::string& text) {
+      std::string escaped;
+      for (const char letter : text)
+        escaped += std::string(letter == '"' || letter == '\\' ? "\\" : "") + letter;
+      return escaped;
+    };
+    const std::string a = call_json("a", "look", in_json(first), at_0);
+    const std::string b = call_json("a", "look", in_json(second), at_1);
+    const std::string c = call_json("z", "look", in_json(second));
+    INFO(first << " and " << second);
+    Calls calls = {{"a", "look", first}};
+    const bool is_noted = !same;
+    check(chat,
+          delta_call(a) + choice(R"("delta":{},"finish_reason":"tool_calls","message":{"tool_calls":[)" +
+                                 call_json("a", "look", in_json(second)) + "]}"),
+          "", calls, is_noted);
+    if (!same) calls.push_back({"", "look", second});
+    check(chat, delta_call(a) + delta_call(b) + end, "", calls);
+    if (!same) calls[1].id = "z";
+    check(chat,
+          delta_call(a) +
+              choice(R"("delta":{},"finish_reason":"tool_calls","message":{"tool_calls":[)" + c + "]}"),
+          "", calls);
+  };
+  check_pair(R"({"city":"Z\u00fcrich"})", "{\"city\":\"Z\xC3\xBCrich\"}", true);
+  check_pair(R"({"a\/b":1})", R"({"a/b":1})", true);
+  check_pair(R"({"a":1,"b":[{"c":2,"d":"\u0041"}]})", R"({"b": [{"d": "A", "c": 2}], "a": 1})", true);
+  check_pair(R"({"a":1.0,"b":-0,"c":1e2})", R"({"a":1,"b":0,"c":100})", true);
+  check_pair(R"({"a":[1,2]})", R"({"a":[2,1]})", false);
+  check_pair(R"({"a":"1"})", R"({"a":1})", false);
+  check_pair(R"({"a":1})", R"({"a":true})", false);
+  check_pair(R"({"a":"b\\u0041"})", R"({"a":"bA"})", false);
+  check_pair(R"({"a":18446744073709551617})", R"({"a":18446744073709551618})", false);
+  check_pair(R"({"a":1e400})", R"({"a":1e401})", false);
+  check_pair(R"({"a":0.1})", R"({"a":0.01})", false);
+  check_pair(R"({"a":1,"a":2})", R"({"a":2,"a":1})", false);
+  check_pair(R"({"a":[]})", R"({"a":{}})", false);
+  const std::string again = delta_call("{" + at_0 + R"("function":{"arguments":"{\"x\":\"A\"}"}})") + end;
+  check(chat, delta_call(call_json("a", "look", R"({\"x\":\"\\u0041\"})", at_0)) + again, "",
+        {{"a", "look", R"({"x":"A"})"}});
 }
 
 TEST_CASE("two equal calls without ids are two calls", "[llm][openai][repeats][tools]") {
