@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,14 @@ namespace json = simdjson::ondemand;
 bool is_object(json::value& value) noexcept {
   json::json_type type;
   return !value.type().get(type) && type == json::json_type::object;
+}
+
+// An event of an answer, also one without any content.
+bool is_of_answer(std::string_view type) noexcept {
+  constexpr std::string_view types[] = {
+      "message_start",       "message_delta",      "message_stop", "content_block_start",
+      "content_block_delta", "content_block_stop", "message",      "ping"};
+  return std::ranges::find(types, type) != std::end(types);
 }
 
 bool is_empty_object(std::string_view text) noexcept {
@@ -117,6 +126,7 @@ void AnthropicMessagesReader::finish(AnswerObject& object) {
     for (ReasoningPiece& piece : reasoning_pieces_) piece.index = *index_;
   }
   object.other_items = other_items_;
+  holds_choices_ = is_of_answer(type_);
   if (index_ && is_stop_) object.ended_call = call_index(*index_);
   if (has_blocks_ || is_stop_) {
     give_snapshot(has_blocks_ ? Repeats::answer : Repeats::item, object);

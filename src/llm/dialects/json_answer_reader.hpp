@@ -67,7 +67,8 @@ class JsonAnswerReader : public AnswerReader {
   // if it has a message and nothing of an answer, and completes an error that the object holds.
   ApiError loose_;
   std::vector<std::string> other_items_;  // of this object
-  bool holds_choices_ = false;  // perhaps an empty list: an error that says nothing is none beside it
+  bool holds_choices_ =
+      false;  // or is of an answer, perhaps empty: an error that says nothing is none beside it
 
  private:
   simdjson::error_code read(std::string_view text, std::size_t readable_behind, AnswerObject& object);

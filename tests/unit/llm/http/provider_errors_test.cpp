@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -653,7 +654,50 @@ TEST_CASE("an error that says nothing beside a good answer is none", "[llm][erro
                       R"("text":"Hi"}]}],)" +
                           error + "}")
               .completed());
+    const auto check_events = [](const WireFormat& format, const std::vector<std::string>& events) {
+      CallFixture stream(true, 1 << 20, 1 << 20, format);
+      std::string body;
+      for (const std::string& event : events) body += "data: " + event + "\n\n";
+      CHECK(stream.answer(200, all_events, body).text() == "Hi");
+      CHECK(stream.heard.completed());
+    };
+    const auto with = [&](const std::string& members) { return "{" + members + "," + error + "}"; };
+    const auto turned = [&](const std::string& members) { return "{" + error + "," + members + "}"; };
+    for (const auto& say : {std::function(with), std::function(turned)}) {
+      check_events(
+          anthropic_messages(),
+          {say(R"("type":"message_start","message":{"id":"m","role":"assistant","content":[]})"),
+           say(R"("type":"ping")"),
+           say(R"("type":"content_block_start","index":0,"content_block":{"type":"text","text":""})"),
+           say(R"("type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"})"),
+           say(R"("type":"content_block_stop","index":0)"),
+           say(R"("type":"message_delta","delta":{"stop_reason":"end_turn"})"),
+           say(R"("type":"message_stop")")});
+      const std::string item = R"("output_index":0,"item":{"type":"message","id":"m","content":[]})";
+      check_events(openai_responses(),
+                   {say(R"("type":"response.created","response":{"status":"in_progress","output":[]})"),
+                    say(R"("type":"response.in_progress","response":{"status":"in_progress"})"),
+                    say(R"("type":"response.output_item.added",)" + item), say(R"("type":"keepalive")"),
+                    say(R"("type":"response.output_text.delta","output_index":0,"delta":"Hi")"),
+                    say(R"("type":"response.output_text.annotation.added","output_index":0)"),
+                    say(R"("type":"response.output_item.done",)" + item),
+                    say(R"("type":"response.completed","response":{"status":"completed","output":[]})")});
+      check_events(openai_chat(), {say(R"("id":"c","object":"chat.completion.chunk","choices":[])"),
+                                   say(R"("choices":[{"delta":{"content":"Hi"}}])"),
+                                   say(R"("choices":[{"delta":{},"finish_reason":"stop"}])"),
+                                   say(R"("id":"c","usage":{"prompt_tokens":1})")});
+    }
   }
+}
+
+TEST_CASE("an event of errors is an error, also one that says nothing", "[llm][errors]") {
+  for (const char* const event : {R"({"type":"error","error":{}})", R"({"error":{},"type":"error"})"})
+    for (const WireFormat* format : {&anthropic_messages(), &openai_responses(), &openai_chat()}) {
+      CAPTURE(event);
+      CallFixture stream(true, 1 << 20, 1 << 20, *format);
+      CHECK(stream.answer(200, all_events, "data: " + std::string(event) + "\n\n")
+                .failed_with(Errc::api_error));
+    }
 }
 
 TEST_CASE("an error that is not understood is shown whole", "[llm][errors]") {
