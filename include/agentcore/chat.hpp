@@ -253,8 +253,9 @@ struct AnswerPart {
   };
 
   Kind kind = Kind::text;  ///< The kind of the part.
-  /// Of a text: where it begins in the text that was delivered (all deltas together), in bytes. What was
-  /// delivered between two texts separates them, and belongs to no part.
+  /// Of a text: where it begins in the text that was delivered (all deltas together), in bytes. White space
+  /// that was delivered between two texts separates them, and belongs to no part; ChatMessage::content() has
+  /// an empty line there. If anything else belongs to no part, ChatOutcome::order counts as empty.
   std::size_t offset = 0;
   std::size_t bytes = 0;  ///< Of a text: its length, in bytes.
   bool refusal = false;   ///< Of a text: true if the model refuses to answer, and the text says so.

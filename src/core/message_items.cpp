@@ -18,8 +18,8 @@ std::size_t rank_of(const MessageItem& item) noexcept {
   return std::holds_alternative<ContentPart>(item) ? 2 : 3;
 }
 
-// True if each part of the order has an item, and each item its part; and the texts, as content() joins them,
-// are the text.
+// True if each part of the order has an item, and each item its part; and the texts are the text, but for
+// white space between them: clients may deliver another separator than content() writes, or none.
 bool fits(const std::vector<AnswerPart>& order, std::string_view text, std::size_t blocks,
           std::size_t calls) noexcept {
   std::size_t at = 0;
@@ -28,7 +28,7 @@ bool fits(const std::vector<AnswerPart>& order, std::string_view text, std::size
       case AnswerPart::Kind::text:
         if (part.bytes == 0) break;
         if (part.offset < at || part.offset > text.size() || part.bytes > text.size() - part.offset ||
-            text.substr(at, part.offset - at) != (at == 0 ? std::string_view() : between_texts))
+            !is_blank(text.substr(at, part.offset - at)))
           return false;
         at = part.offset + part.bytes;
         break;
@@ -40,7 +40,7 @@ bool fits(const std::vector<AnswerPart>& order, std::string_view text, std::size
         break;
     }
   }
-  return blocks == 0 && calls == 0 && at == text.size();
+  return blocks == 0 && calls == 0 && is_blank(text.substr(at));
 }
 
 template <typename Kind>

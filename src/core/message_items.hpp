@@ -36,7 +36,8 @@ AGENTCORE_INTERNAL_API std::string_view kind_of(const MessageItem& item) noexcep
 AGENTCORE_INTERNAL_API bool is_plain(const ChatMessage& message) noexcept;
 
 // The items of an answer, of which ChatOutcome has the reasoning, the calls and the order, and `text` is what
-// was delivered. An order that does not fit the others counts as none.
+// was delivered. Each part becomes an item; white space that was delivered between two texts is left out. An
+// order that does not fit the others counts as none.
 AGENTCORE_INTERNAL_API std::vector<MessageItem> items_of(std::string text,
                                                          std::vector<ReasoningBlock> reasoning,
                                                          std::vector<ToolCall> calls,

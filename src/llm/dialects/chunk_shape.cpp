@@ -102,7 +102,7 @@ bool is_plain(const AnswerObject& object) noexcept {
   if (!object.reasoning.empty() || !object.answering_model.empty() || !object.begins.empty()) return false;
   if (!object.tool_calls.empty() || object.tool_call_fault != ToolCallFault::none) return false;
   if (!object.reasoning_pieces.empty() || !object.reasoning_details.empty()) return false;
-  if (!object.texts.empty() || object.content_cut || object.reasoning_cut) return false;
+  if (!object.texts.empty() || object.content_cut || object.reasoning_cut || object.details_cut) return false;
   return object.text_in_details.empty() && !object.too_many_details && object.other_items.empty();
 }
 

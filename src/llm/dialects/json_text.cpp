@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -119,6 +120,23 @@ void append_pair(std::string& text, std::uint16_t high, std::uint16_t low) {
     if (high != 0) core::append_utf8(text, high);
     if (low != 0) core::append_utf8(text, low);
   }
+}
+
+void append_piece(std::string& all, CutPair& all_cut, std::string_view piece, CutPair cut) {
+  if (all.empty() && !all_cut)
+    all_cut.low = cut.low;
+  else
+    append_pair(all, std::exchange(all_cut.high, std::uint16_t{0}), cut.low);
+  all += piece;
+  all_cut.high = cut.high;
+}
+
+void end_pieces(std::string& all, CutPair& all_cut) {
+  std::string first;
+  append_pair(first, 0, all_cut.low);
+  all.insert(0, first);
+  append_pair(all, all_cut.high, 0);
+  all_cut = {};
 }
 
 bool is_json_object(std::string_view text) {

@@ -27,6 +27,13 @@ bool unescape_json_piece(std::string_view token, std::string& text, CutPair& cut
 // Writes the character of both halves; U+FFFD for each half without its other one, and nothing if both are 0.
 void append_pair(std::string& text, std::uint16_t high, std::uint16_t low);
 
+// Appends a piece to a longer text, and the halves that meet there. `all_cut`: at the ends of the longer
+// text.
+void append_piece(std::string& all, CutPair& all_cut, std::string_view piece, CutPair cut);
+
+// The halves at the ends of a text that has no other pieces are U+FFFD.
+void end_pieces(std::string& all, CutPair& all_cut);
+
 // True if the text is a JSON object, to the last byte and in valid UTF-8.
 bool is_json_object(std::string_view text);
 

@@ -23,10 +23,11 @@ class DetailReader {
 
  private:
   void read_entry(simdjson::ondemand::object fields, bool whole);
-  std::string read_json(simdjson::ondemand::value& value, bool shown, std::string& words);
+  std::string read_json(simdjson::ondemand::value& value, bool shown, std::string& words, CutPair& cut);
 
   std::vector<ReasoningDetail>& details_;
   std::string& words_;
+  CutPair cut_;  // at the ends of words_
   std::string& repair_;
   bool& broken_;
 };

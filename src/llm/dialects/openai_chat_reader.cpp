@@ -37,6 +37,7 @@ void OpenAiChatReader::begin(Message& message) {
   message.kept_reasoning.clear();
   message.details.clear();
   message.refusal.clear();
+  message.refusal_cut = {};
   message.texts.clear();
 }
 
@@ -65,9 +66,18 @@ void OpenAiChatReader::finish(AnswerObject& object) {
 
 // The refusal follows the content.
 void OpenAiChatReader::add_refusal(Message& message, AnswerObject& object) {
-  if (message.refusal.empty()) return;
+  if (message.refusal.empty() && !message.refusal_cut) return;
   object.refused = true;
   message.content.assign(object.content);
+  CutPair& cut = object.content_cut;
+  if (message.content.empty() && !cut) {
+    cut = message.refusal_cut;
+  } else {  // the halves between both are of two texts
+    append_pair(message.content, std::exchange(cut.high, message.refusal_cut.high), 0);
+    std::string first;
+    append_pair(first, 0, message.refusal_cut.low);
+    message.refusal.insert(0, first);
+  }
   if (!message.content.empty()) message.texts.push_back({.bytes = message.content.size()});
   message.texts.push_back(
       {.offset = message.content.size(), .bytes = message.refusal.size(), .refusal = true});
@@ -159,7 +169,10 @@ void OpenAiChatReader::read_message(json::value value, Message& message, AnswerO
     } else if (key.unsafe_is_equal("images") || key.unsafe_is_equal("audio")) {
       note_other(key.unsafe_is_equal("audio") ? "audio" : "images", field.value());
     } else if (key.unsafe_is_equal("refusal")) {
-      message.refusal = word(field.value()).value_or("");
+      if (whole)
+        message.refusal = word(field.value()).value_or("");
+      else
+        message.refusal = piece(field.value(), repaired_word_, message.refusal_cut).value_or("");
     }
   }
 }
@@ -219,13 +232,21 @@ void OpenAiChatReader::read_content(json::value value, Message& message, AnswerO
   if (value.type().get(type) || type != json::json_type::array || value.get_array().get(parts)) return;
   message.content.clear();
   message.reasoning_text.clear();
+  message.content_cut = message.reasoning_cut = {};
   for (auto entry : parts) {
     json::object part;
     if (entry.get_object().get(part)) break;
     read_part(part, message);
   }
+  if (message.whole) {
+    end_pieces(message.content, message.content_cut);
+    end_pieces(message.reasoning_text, message.reasoning_cut);
+  }
   object.content = message.content;
-  if (!message.reasoning_text.empty()) object.reasoning = message.reasoning_text;
+  cut = message.content_cut;
+  if (message.reasoning_text.empty() && !message.reasoning_cut) return;
+  object.reasoning = message.reasoning_text;
+  object.reasoning_cut = message.reasoning_cut;
 }
 
 // {"type": "text", "text": "..."}, or {"type": "thinking", "thinking": [{"type": "text", "text": "..."}]}.
@@ -235,14 +256,18 @@ void OpenAiChatReader::read_part(json::object part, Message& message) {
     if (std::move(entry).get(field)) return;
     const json::raw_json_string key = field.key();
     if (key.unsafe_is_equal("text")) {
-      if (const auto words = word(field.value())) message.content += *words;
+      CutPair cut;
+      if (const auto words = piece(field.value(), repaired_word_, cut))
+        append_piece(message.content, message.content_cut, *words, cut);
     } else if (key.unsafe_is_equal("thinking")) {
       json::array pieces;
       if (field.value().get_array().get(pieces)) return;
-      for (auto piece : pieces) {
+      for (auto entry_of_text : pieces) {
         json::value words;
-        if (piece["text"].get(words)) continue;  // a reference
-        if (const auto text = word(words)) message.reasoning_text += *text;
+        if (entry_of_text["text"].get(words)) continue;  // a reference
+        CutPair cut;
+        if (const auto text = piece(words, repaired_word_, cut))
+          append_piece(message.reasoning_text, message.reasoning_cut, *text, cut);
       }
     }
   }

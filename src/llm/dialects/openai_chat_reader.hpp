@@ -25,6 +25,9 @@ class OpenAiChatReader final : public JsonAnswerReader {
     std::string reasoning = {};       // if simdjson refuses it
     std::string reasoning_text = {};  // in the parts of a content
     std::string refusal = {};
+    CutPair refusal_cut = {};           // at the ends of `refusal`
+    CutPair content_cut = {};           // at the ends of a content in parts
+    CutPair reasoning_cut = {};         // at the ends of `reasoning_text`
     std::vector<TextPiece> texts = {};  // of `content`, if a part of it is a refusal
     std::vector<ToolCallPiece> tool_calls = {};
     std::vector<ReasoningPiece> kept_reasoning = {};  // to be sent back to the provider

@@ -77,10 +77,22 @@ std::string call_item(const ToolCall& call) {
          R"(,"name":)" + json_quoted(call.name) + R"(,"arguments":)" + json_quoted(call.arguments) + "}";
 }
 
-std::string answer_item(const TextItem& text) {
-  const std::string part = text.refusal ? R"({"type":"refusal","refusal":)" + json_quoted(text.text) + "}"
-                                        : text_part("output_text", text.text);
-  return message_item(Role::assistant, {part}, text.phase);
+std::string answer_part(const TextItem& text) {
+  return text.refusal ? R"({"type":"refusal","refusal":)" + json_quoted(text.text) + "}"
+                      : text_part("output_text", text.text);
+}
+
+// The text, and those behind it that are of the same item of the provider: one message. Moves `item` to the
+// last.
+std::string answer_item(const std::vector<MessageItem>& all, std::size_t& item) {
+  const TextItem& first = std::get<TextItem>(all[item]);
+  std::vector<std::string> parts = {answer_part(first)};
+  for (; item + 1 < all.size(); ++item) {
+    const auto* const next = std::get_if<TextItem>(&all[item + 1]);
+    if (!next || first.id.empty() || next->id != first.id || next->phase != first.phase) break;
+    if (!next->text.empty()) parts.push_back(answer_part(*next));
+  }
+  return message_item(Role::assistant, parts, first.phase);
 }
 
 // The output is a text, unless there are other parts.
@@ -118,9 +130,10 @@ void add_answer(std::vector<std::string>& items, const ChatMessage& message, boo
     reasoning.clear();
     items.push_back(std::move(item));
   };
-  for (const MessageItem& item : message.items) {
+  for (std::size_t i = 0; i < message.items.size(); ++i) {
+    const MessageItem& item = message.items[i];
     if (const auto* const text = std::get_if<TextItem>(&item); text && !text->text.empty()) {
-      add(answer_item(*text));
+      add(answer_item(message.items, i));
     } else if (const auto* const call = std::get_if<ToolCall>(&item)) {
       add(call_item(*call));
     } else if (const auto* const block = std::get_if<ReasoningBlock>(&item);

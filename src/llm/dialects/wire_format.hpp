@@ -83,6 +83,7 @@ struct AnswerObject {
   std::span<const TextPiece> reasoning_texts;  // of `reasoning`; the same
   CutPair content_cut;                         // at the ends of `content`
   CutPair reasoning_cut;                       // at the ends of `reasoning`
+  CutPair details_cut;                         // at the ends of `text_in_details`
   const Snapshot* snapshot = nullptr;          // besides the pieces above; null: none
   bool has_choice = false;                     // the object holds an answer, possibly an empty one
   bool refused = false;                        // the model refuses to answer; `content` has its text

@@ -22,8 +22,8 @@ bool AnswerContent::take(AnswerObject& object, int status) {
   if (!is_same_message(object)) fail(context_.errors.other_message(status));
   if (object.error) fail(context_.errors.api(status, *object.error));
   if (error_) return false;
-  if (object.begins_block) texts_.end_item(true);
-  if (object.begins_block && reasoning_texts_) reasoning_texts_->end_item(false);
+  if (object.begins_block) texts_.end_item();
+  if (object.begins_block && reasoning_texts_) reasoning_texts_->end_item();
   return take_tool_calls(object, status) && take_reasoning(object, status) && take_texts(object, status);
 }
 
@@ -31,7 +31,7 @@ bool AnswerContent::take(AnswerObject& object, int status) {
 bool AnswerContent::is_plain(const AnswerObject& object) const noexcept {
   return !object.snapshot && object.texts.empty() && object.reasoning_texts.empty() &&
          object.reasoning.empty() && object.text_in_details.empty() && !object.reasoning_cut &&
-         texts_.is_plain(object.content_cut);
+         !object.details_cut && texts_.is_plain(object.content_cut);
 }
 
 // A receiver may start a call, which uses the same reader: all is taken from the object before any of it is
@@ -47,14 +47,13 @@ bool AnswerContent::take_texts(AnswerObject& object, int status) {
   std::string words, reasoned;
   if (source_ == ReasoningSource::none && object.reasoning_cut) source_ = ReasoningSource::reasoning;
   const std::string_view reasoning = shown_reasoning(object.reasoning, object.text_in_details);
-  const bool has_reasoning = !reasoning.empty() || object.reasoning_cut || !object.reasoning_texts.empty();
+  if (source_ == ReasoningSource::none && object.details_cut) source_ = ReasoningSource::details;
+  const bool is_all = source_ == ReasoningSource::reasoning;
+  const CutPair cut = is_all ? object.reasoning_cut : object.details_cut;
+  const bool has_reasoning = !reasoning.empty() || cut || !object.reasoning_texts.empty();
   if (has_reasoning && !reasoning_texts_)
     reasoning_texts_ = std::make_unique<AnswerTexts>(AnswerTexts::Separates::parts);
-  if (has_reasoning) {
-    const bool is_all = source_ == ReasoningSource::reasoning;
-    reasoning_texts_->take(reasoning, is_all ? object.reasoning_cut : CutPair{}, object.reasoning_texts,
-                           false, place_, reasoned);
-  }
+  if (has_reasoning) reasoning_texts_->take(reasoning, cut, object.reasoning_texts, false, place_, reasoned);
   texts_.take(object.content, object.content_cut, object.texts, object.begins_block, place_, words);
   if (object.snapshot) take_snapshot(*object.snapshot, object.ends, words, reasoned);
   end_text_at_call();
@@ -62,9 +61,10 @@ bool AnswerContent::take_texts(AnswerObject& object, int status) {
   return (reasoned.empty() || deliver_reasoning(reasoned)) && (words.empty() || deliver(words));
 }
 
-// The text of an object that has calls, too, comes before them, as in a message. What follows does not.
+// The text of an object that has calls, too, comes before them, as in a message. What follows does not; but
+// where an answer has no items, it has one text, which may be cut anywhere.
 void AnswerContent::end_text_at_call() noexcept {
-  if (begins_call_) texts_.end_item(context_.format.has_items());
+  if (begins_call_ && context_.format.has_items()) texts_.end_item();
 }
 
 void AnswerContent::take_snapshot(const Snapshot& snapshot, bool is_last, std::string& words,

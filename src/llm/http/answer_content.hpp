@@ -87,7 +87,7 @@ class AnswerContent {
   bool begins_call_ = false;      // in this object
   std::uint64_t place_ = 0;       // of the first item of this object; see ItemPlace
   std::uint64_t next_place_ = 0;  // of the next object
-  AnswerTexts texts_{AnswerTexts::Separates::items};
+  AnswerTexts texts_{AnswerTexts::Separates::texts};
   std::unique_ptr<AnswerTexts> reasoning_texts_;   // made for the first reasoning
   std::unique_ptr<ToolCallAssembler> tool_calls_;  // made for the first tool call
   std::unique_ptr<ReasoningAssembler> reasoning_;  // made for the first block

@@ -53,14 +53,16 @@ void AnswerTexts::Text::learn(const TextPiece& piece) {
   if (piece.index) index = piece.index;
 }
 
-void AnswerTexts::end_item(bool is_apart) noexcept {
-  ends_item_ = true;
-  is_apart_ = is_apart_ || is_apart;
-}
-
 void AnswerTexts::make_first() {
   if (texts_.empty() && delivered_ != 0)
     texts_.push_back({{.bytes = delivered_}, first_place_, std::nullopt});
+}
+
+// The text of which nothing was known is of the item of this piece.
+void AnswerTexts::learn_first(const TextPiece& piece) {
+  if (is_empty() || (!piece.index && piece.id.empty() && piece.phase.empty())) return;
+  make_first();
+  texts_.back().learn(piece);
 }
 
 // A text without bytes was only announced: it is this one, if it can be.
@@ -89,27 +91,29 @@ bool AnswerTexts::is_current_item(const TextPiece& piece) const noexcept {
 }
 
 bool AnswerTexts::is_current(const TextPiece& piece) const noexcept {
-  if (texts_.empty()) return !piece.refusal && !piece.index && piece.id.empty();
+  if (texts_.empty()) return !piece.refusal && (!is_empty() || (!piece.index && piece.id.empty()));
   return piece.refusal == texts_.back().part.refusal && texts_.back().is_of(piece);
 }
 
 // Begins another item, part or text, unless the piece continues that which grows. Returns the separator that
 // goes before the piece.
 std::string_view AnswerTexts::separator_of(const TextPiece& piece, std::uint64_t place) {
-  const bool is_other = !is_current_item(piece);
-  const bool was_apart = std::exchange(is_apart_, false) || is_other;
-  const bool begins_item = std::exchange(ends_item_, false) || is_other;
+  const bool begins_item = std::exchange(ends_item_, false) || !is_current_item(piece);
   if (begins_item) announced_part_ = 0;
   const std::uint64_t number = std::max(piece.part, announced_part_);
-  const bool begins_part = begins_item || std::exchange(ends_part_, false) || number != part_number_;
+  const bool begins_text = begins_item || !is_current(piece);
+  const bool begins_part = begins_text || std::exchange(ends_part_, false) || number != part_number_;
   const bool is_first = words_ == item_.bytes;  // of the item
   if (begins_item) item_ = {hash_, words_};
   if (begins_part) part_ = {hash_, words_};
   ends_part_ = false;
   part_number_ = number;
-  if (begins_item || !is_current(piece)) begin(piece, place);
-  if (separates_ == Separates::items)
-    return was_apart && !is_empty() ? core::between_texts : std::string_view();
+  if (begins_text)
+    begin(piece, place);
+  else if (texts_.empty())
+    learn_first(piece);
+  if (separates_ == Separates::texts)
+    return begins_text && !is_empty() ? core::between_texts : std::string_view();
   const bool is_separate = begins_part && number != 0 && number < unseparated_parts;
   return is_separate && !begins_item && !is_first ? core::between_texts : std::string_view();
 }
@@ -136,9 +140,19 @@ void AnswerTexts::append(std::string_view text, const TextPiece& piece, std::uin
 
 // The halves that are left of a pair before a text.
 void AnswerTexts::append_cut(const TextPiece& piece, CutPair cut, std::uint64_t place, std::string& out) {
+  const bool is_other =
+      piece.refusal != high_refuses_ || (piece.index && high_index_ && *piece.index != *high_index_);
+  if (is_other) end_cut(place, out);
   std::string letter;
   append_pair(letter, std::exchange(high_, std::uint16_t{0}), cut.low);
   append(letter, piece, place, false, out);
+}
+
+// The half that waits stays alone.
+void AnswerTexts::end_cut(std::uint64_t place, std::string& out) {
+  std::string letter;
+  append_pair(letter, std::exchange(high_, std::uint16_t{0}), 0);
+  append(letter, {.refusal = high_refuses_, .index = high_index_, .part = part_number_}, place, false, out);
 }
 
 void AnswerTexts::take(std::string_view text, CutPair cut, std::span<const TextPiece> pieces,
@@ -150,7 +164,11 @@ void AnswerTexts::take(std::string_view text, CutPair cut, std::span<const TextP
     append(text.substr(piece.offset, piece.bytes), piece, place, false, out);
     if (piece.bytes == 0 && !cut && !is_whole) announce(piece, begins_item, place);
   }
-  if (!text.empty() || cut) high_ = cut.high;
+  if (text.empty() && !cut) return;
+  const TextPiece& last = is_whole ? whole : pieces.back();
+  high_ = cut.high;
+  high_refuses_ = last.refusal;
+  high_index_ = last.index;
 }
 
 // What is known of an item, or of a part of it, before its text.
@@ -210,13 +228,13 @@ bool AnswerTexts::take_snapshot(Repeats what, std::string_view text, std::span<c
       out.append(text.substr(*known, end - *known));
     }
   }
-  if (what == Repeats::item) end_item(true);
+  if (what == Repeats::item) end_item();
   if (what == Repeats::part) ends_part_ = true;
   return true;
 }
 
 void AnswerTexts::finish(std::string& out) {
-  if (high_ != 0) append_cut({.part = part_number_}, {}, first_place_, out);
+  end_cut(first_place_, out);
 }
 
 std::vector<AnswerPart> AnswerTexts::order(std::vector<ItemPlace> blocks, std::vector<ItemPlace> calls,

@@ -21,13 +21,14 @@ namespace agentcore::detail::llm {
 // and nothing is known of its item.
 class AnswerTexts {
  public:
-  // Between which texts a separator goes: those of two items, or those of two parts of an item.
-  enum class Separates : std::uint8_t { items, parts };
+  // Between which texts a separator goes: those that are parts of the order, or those of two parts of an
+  // item.
+  enum class Separates : std::uint8_t { texts, parts };
 
   explicit AnswerTexts(Separates separates) noexcept : separates_(separates) {}
 
-  // Another block of the answer began, so that what follows is another text; `is_apart`: with a separator.
-  void end_item(bool is_apart) noexcept;
+  // Another block of the answer began, so that what follows is another text.
+  void end_item() noexcept { ends_item_ = true; }
   // True if a piece of which nothing is known can be delivered as it is, after add_plain().
   bool is_plain(CutPair cut) const noexcept { return !ends_item_ && !is_special_ && high_ == 0 && !cut; }
   void add_plain(std::string_view text, std::uint64_t place) { add(text, 0, place, false); }
@@ -69,12 +70,14 @@ class AnswerTexts {
   void make_first();
   void begin(const TextPiece& piece, std::uint64_t place);
   void learn(const TextPiece& piece);
+  void learn_first(const TextPiece& piece);
   void announce(const TextPiece& piece, bool begins_item, std::uint64_t place);
   std::string_view separator_of(const TextPiece& piece, std::uint64_t place);
   void add(std::string_view text, std::size_t separator, std::uint64_t place, bool is_last);
   void append(std::string_view text, const TextPiece& piece, std::uint64_t place, bool is_last,
               std::string& out);
   void append_cut(const TextPiece& piece, CutPair cut, std::uint64_t place, std::string& out);
+  void end_cut(std::uint64_t place, std::string& out);
   bool is_current_item(const TextPiece& piece) const noexcept;
   bool is_current(const TextPiece& piece) const noexcept;
   bool is_earlier(const TextPiece& piece, Repeats what) const noexcept;
@@ -87,11 +90,12 @@ class AnswerTexts {
   Mark item_, part_;
   std::uint64_t part_number_ = 0;
   std::uint64_t announced_part_ = 0;
-  std::vector<Text> texts_;  // the last one grows; none: one text of all that was delivered
-  std::uint16_t high_ = 0;   // the first half of a pair of surrogates, which waits for the second
+  std::vector<Text> texts_;    // the last one grows; none: one text of all that was delivered
+  std::uint16_t high_ = 0;     // the first half of a pair of surrogates, which waits for the second
+  bool high_refuses_ = false;  // it is of a refusal
+  std::optional<std::uint64_t> high_index_;  // of its item
   const Separates separates_;
   bool ends_item_ = false;   // the next piece begins another text
-  bool is_apart_ = false;    // with a separator
   bool ends_part_ = false;   // a snapshot ended the part
   bool is_special_ = false;  // the text that grows is a refusal
 };

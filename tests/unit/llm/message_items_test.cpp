@@ -114,12 +114,27 @@ TEST_CASE("an order that does not fit the answer counts as none", "[llm][items]"
   CHECK(made({call_part, reasoning_part}) == usual);                                    // no text
   CHECK(made({call_part, reasoning_part, text_part(0, 4)}) == usual);                   // a part of it
   CHECK(made({call_part, reasoning_part, text_part(0, 11)}) == usual);                  // more than it
-  CHECK(made({call_part, reasoning_part, text_part(0, 4), text_part(4, 6)}) == usual);  // not separated
-  CHECK(made({call_part, reasoning_part, text_part(0, 4), text_part(5, 5)}) ==
-        usual);  // not by an empty line
+  CHECK(made({call_part, reasoning_part, text_part(0, 4), text_part(7, 3)}) == usual);  // not all of it
   CHECK(made({call_part, reasoning_part, text_part(6, 4), text_part(0, 4)}) == usual);  // backwards
   CHECK(made({call_part, reasoning_part, text_part(2, 8)}) == usual);  // not from its beginning
   CHECK(made({call_part, reasoning_part, text_part(~std::size_t{0}, 10)}) == usual);
+}
+
+TEST_CASE("texts of an answer keep their places whatever separates them", "[llm][items][G8]") {
+  AnswerPart refusal = text_part(6, 3);
+  refusal.refusal = true;
+  refusal.id = "msg_1";
+  const auto made = [&](std::string text, std::size_t offset) {
+    AnswerPart last = refusal;
+    last.offset = offset;
+    return items_of(std::move(text), {}, {look}, {text_part(0, 5), call_part, last});
+  };
+  const Items items{TextItem{"Well."}, look, TextItem{"No.", true, "msg_1"}};
+  CHECK(made("Well.No.", 5) == items);
+  CHECK(made("Well. No.", 6) == items);
+  CHECK(made("Well.\n\nNo.", 7) == items);
+  CHECK(made("Well.\n\nNo.\n", 7) == items);
+  CHECK(made("Well. - No.", 8) == Items{TextItem{"Well. - No."}, look});  // something would be lost
 }
 
 TEST_CASE("a content is cut at a character, over several texts", "[llm][items]") {

@@ -1,11 +1,17 @@
 // The order of the parts of an answer, in all dialects: a stream and a whole body tell the same.
+#include "core/message_items.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
+
+#include <agentcore/history.hpp>
 
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -57,6 +63,25 @@ std::string shown(const Order& order) {
   return text;
 }
 
+// Each part of the order is an item of the message, as it was.
+void check_items(const ChatRecord& heard) {
+  const ChatOutcome& outcome = heard.outcomes[0];
+  ChatMessage message;
+  message.items = detail::core::items_of(heard.text(), outcome.reasoning, outcome.tool_calls, outcome.order);
+  CHECK(message.content() == heard.text());
+  if (outcome.order.empty()) return;
+  REQUIRE(message.items.size() == outcome.order.size());
+  for (std::size_t i = 0; i < message.items.size(); ++i) {
+    const AnswerPart& part = outcome.order[i];
+    CHECK(std::holds_alternative<ReasoningBlock>(message.items[i]) ==
+          (part.kind == AnswerPart::Kind::reasoning));
+    CHECK(std::holds_alternative<ToolCall>(message.items[i]) == (part.kind == AnswerPart::Kind::tool_call));
+    if (part.kind == AnswerPart::Kind::text)
+      CHECK(std::get<TextItem>(message.items[i]) ==
+            TextItem{heard.text().substr(part.offset, part.bytes), part.refusal, part.id, part.phase});
+  }
+}
+
 // The stream in pieces of 1 and 7 bytes and whole, and the body, have the same text and order.
 void check(const WireFormat& format, const std::string& events, const std::string& body,
            std::string_view words, const Order& order) {
@@ -68,6 +93,7 @@ void check(const WireFormat& format, const std::string& events, const std::strin
     REQUIRE(heard.completed());
     CHECK(heard.text() == words);
     CHECK(shown(heard.outcomes[0].order) == shown(order));
+    check_items(heard);
     std::size_t blocks = 0, calls = 0;
     for (const AnswerPart& part : heard.outcomes[0].order) {
       blocks += part.kind == AnswerPart::Kind::reasoning ? 1 : 0;
@@ -202,12 +228,47 @@ TEST_CASE("a refusal is a text of its own", "[llm][responses][openai][G8]") {
         text_event(0, "a", "output_text", "Well. ") + text_event(0, "a", "refusal", "No.") + response_end(),
         response_of(R"({"type":"message","id":"a","content":[{"type":"output_text","text":"Well. "},)"
                     R"({"type":"refusal","refusal":"No."}]})"),
-        "Well. No.", {text(0, 6, "a"), refusal(6, 3, "a")});
+        "Well. \n\nNo.", {text(0, 6, "a"), refusal(8, 3, "a")});
+  const std::string both = R"({"type":"message","id":"a","content":[{"type":"refusal","refusal":"No."},)"
+                           R"({"type":"output_text","text":"But"}]})";
+  check(responses,
+        item_event("added", 0, R"({"type":"message","id":"a","content":[]})") +
+            text_event(0, "a", "refusal", "N") + text_event(0, "a", "refusal", "o.") +
+            text_event(0, "a", "output_text", "But") + item_event("done", 0, both) +
+            item_event("done", 1, call_item("f")) + response_end(both + "," + call_item("f")),
+        response_of(both + "," + call_item("f")), "No.\n\nBut",
+        {refusal(0, 3, "a"), text(5, 3, "a"), call("f")});
+  check(chat, piece("Well.") + data(R"({"choices":[{"delta":{"refusal":"No."}}]})") + finish_chunk,
+        R"({"choices":[{"message":{"content":"Well.","refusal":"No."},"finish_reason":"stop"}]})",
+        "Well.\n\nNo.", {text(0, 5), refusal(7, 3)});
   check(chat,
         data(R"({"choices":[{"delta":{"refusal":"N"}}]})") +
             data(R"({"choices":[{"delta":{"refusal":"o."}}]})") + finish_chunk,
         R"({"choices":[{"message":{"content":null,"refusal":"No."},"finish_reason":"stop"}]})", "No.",
         {refusal(0, 3)});
+}
+
+TEST_CASE("a message with a refusal goes back as it came, also from a stored history",
+          "[llm][responses][G8]") {
+  const std::string item =
+      R"({"type":"message","id":"a","phase":"final_answer","content":[{"type":"output_text","text":"Well. "},)"
+      R"({"type":"refusal","refusal":"No."}]})";
+  const ChatRecord heard = whole(responses, response_of(thought_item("r") + "," + item));
+  REQUIRE(heard.completed());
+  const ChatOutcome& outcome = heard.outcomes[0];
+  const ChatMessage answer = ChatMessage::assistant(
+      detail::core::items_of(heard.text(), outcome.reasoning, outcome.tool_calls, outcome.order));
+  const auto history = history_from_json(history_to_json({ChatMessage::user("?"), answer}));
+  REQUIRE(history);
+  CHECK(history->at(1) == answer);
+  ChatRequest request;
+  request.model = "m";
+  request.messages = *history;
+  nlohmann::json sent = nlohmann::json::parse(responses.body(request, {})).at("input").at(2);
+  nlohmann::json wanted = nlohmann::json::parse(item);
+  wanted.erase("id");
+  wanted["role"] = "assistant";
+  CHECK(sent == wanted);
 }
 
 TEST_CASE("a chat answer tells its order only if it is another one", "[llm][openai][G8]") {
@@ -221,7 +282,25 @@ TEST_CASE("a chat answer tells its order only if it is another one", "[llm][open
   const ChatRecord heard = streamed(chat, piece("One") + look + thought + piece("Two") + finish_chunk, 7);
   REQUIRE(heard.completed());
   CHECK(heard.text() == "OneTwo");
-  CHECK(shown(heard.outcomes[0].order) == shown({reasoning(), text(0, 3), call(), text(3, 3)}));
+  CHECK(heard.outcomes[0].order.empty());
+  const ChatRecord turned = streamed(chat, look + piece("One") + piece("Two") + finish_chunk, 7);
+  REQUIRE(turned.completed());
+  CHECK(shown(turned.outcomes[0].order) == shown({call(), text(0, 6)}));
+  check_items(turned);
+}
+
+TEST_CASE("pieces of a text whose item is told late are one text", "[llm][responses][G8]") {
+  const auto delta = [](const std::string& at, const std::string& words) {
+    return data(R"({"type":"response.output_text.delta",)" + at + R"("delta":")" + words + "\"}");
+  };
+  const ChatRecord heard = streamed(responses,
+                                    delta("", "On") + delta(R"("output_index":0,"item_id":"a",)", "e") +
+                                        delta(R"("output_index":1,"item_id":"b",)", "Two") + response_end(),
+                                    7);
+  REQUIRE(heard.completed());
+  CHECK(heard.text() == "One\n\nTwo");
+  CHECK(shown(heard.outcomes[0].order) == shown({text(0, 3, "a"), text(5, 3, "b")}));
+  check_items(heard);
 }
 
 TEST_CASE("an answer of one text alone has one part", "[llm][anthropic][G8]") {

@@ -118,6 +118,61 @@ TEST_CASE("halves of a character in two chunks are one character", "[llm][answer
     CHECK(heard.reasoning == grin);
 }
 
+TEST_CASE("halves of a character are one character in every text of an answer", "[llm][answers]") {
+  const std::string high = R"(\ud83d)", low = R"(\ude00)";
+  const auto refusal = [](const std::string& words) { return delta(R"("refusal":")" + words + "\""); };
+  check_text(chat, refusal("a" + high) + refusal(low + "b") + finish_chunk, "a" + grin + "b");
+  check_text(chat, refusal(high) + refusal("b") + refusal(high) + finish_chunk, unknown + "b" + unknown);
+  check_text(chat, piece("a" + high) + refusal(low) + finish_chunk, "a" + unknown + "\n\n" + unknown);
+  const auto part = [](const std::string& words) { return R"({"type":"text","text":")" + words + "\"}"; };
+  const auto parts = [&](const std::string& all) { return delta(R"("content":[)" + all + "]"); };
+  check_text(chat, parts(part("a" + high)) + parts(part(low + "b")) + finish_chunk, "a" + grin + "b");
+  check_text(chat, parts(part(high) + "," + part(low)) + finish_chunk, grin);
+  check_text(chat, parts(part(high) + "," + part("b")) + parts(part(low)) + finish_chunk,
+             unknown + "b" + unknown);
+  const auto reasons = [](const std::string& events) {
+    for (const ChatRecord& heard : heard_of(chat, events + piece("x") + finish_chunk))
+      CHECK(heard.reasoning == grin);
+  };
+  const auto thinks = [&](const std::string& all) {
+    return parts(R"({"type":"thinking","thinking":[)" + all + "]}");
+  };
+  reasons(thinks(part(high)) + thinks(part(low)));
+  reasons(thinks(part(high) + "," + part(low)));
+  const auto details = [](const std::string& type, const std::string& member, const std::string& words) {
+    return delta(R"("reasoning_details":[{"type":"reasoning.)" + type + R"(","index":0,")" + member +
+                 R"(":")" + words + R"("}])");
+  };
+  reasons(details("text", "text", high) + details("text", "text", low));
+  reasons(details("summary", "summary", high) + details("summary", "summary", low));
+  const auto summary = [](const std::string& words) {
+    return data(R"({"type":"response.reasoning_summary_text.delta","output_index":0,"delta":")" + words +
+                "\"}");
+  };
+  const auto raw = [](const std::string& words) {
+    return data(R"({"type":"response.reasoning_text.delta","output_index":0,"delta":")" + words + "\"}");
+  };
+  const std::string end =
+      data(R"({"type":"response.completed","response":{"status":"completed","output":[]}})");
+  const std::string shown =
+      data(R"({"type":"response.output_text.delta","output_index":1,"delta":"x"})") + end;
+  for (const std::string& events : {summary(high) + summary(low), raw(high) + raw(low)})
+    for (const ChatRecord& heard : heard_of(responses, events + shown)) CHECK(heard.reasoning == grin);
+  const auto refuses = [](const std::string& words) {
+    return data(R"({"type":"response.refusal.delta","output_index":0,"delta":")" + words + "\"}");
+  };
+  check_text(responses, refuses(high) + refuses(low) + end, grin);
+  const auto thinking = [](const std::string& words) {
+    return data(R"({"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":")" +
+                words + "\"}}");
+  };
+  const std::string stop =
+      data(R"({"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"x"}})") +
+      data(R"({"type":"message_delta","delta":{"stop_reason":"end_turn"}})");
+  for (const ChatRecord& heard : heard_of(messages, thinking(high) + thinking(low) + stop))
+    CHECK(heard.reasoning == grin);
+}
+
 TEST_CASE("half a character without its other half is replaced", "[llm][answers]") {
   check_text(chat, piece("a\\ud83d") + finish_chunk, "a" + unknown);
   check_text(chat, piece("a\\ud83d") + piece("b") + finish_chunk, "a" + unknown + "b");
@@ -146,6 +201,18 @@ TEST_CASE("halves of a character in tool arguments are one character", "[llm][an
           R"({"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"look","input":{}}})") +
           input(R"({\"x\":\"\ud83d)") + input(R"(\ude00\"})") +
           data(R"({"type":"message_delta","delta":{"stop_reason":"tool_use"}})"),
+      calls);
+  const auto arguments = [](const std::string& json) {
+    return data(
+        R"({"type":"response.function_call_arguments.delta","output_index":0,"item_id":"f","delta":")" +
+        json + "\"}");
+  };
+  check_calls(
+      responses,
+      data(
+          R"({"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"f","call_id":"a","name":"look","arguments":""}})") +
+          arguments(R"({\"x\":\"\ud83d)") + arguments(R"(\ude00\"})") +
+          data(R"({"type":"response.completed","response":{"status":"completed","output":[]}})"),
       calls);
 }
 

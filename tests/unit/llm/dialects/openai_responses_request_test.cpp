@@ -153,6 +153,23 @@ TEST_CASE("an answer is written as reasoning and text and calls", "[llm][respons
   CHECK(both[2].at("content") == json::parse(R"([{"type":"output_text","text":"x"}])"));
 }
 
+TEST_CASE("texts of one item of an answer go back as one message", "[llm][responses][G8]") {
+  const auto sent = [](std::vector<MessageItem> items) {
+    return input_of({ChatMessage::user("?"), ChatMessage::assistant(std::move(items))});
+  };
+  const TextItem well{"Well.", false, "msg_1", "commentary"}, no{"No.", true, "msg_1", "commentary"};
+  const json both =
+      json::parse(R"({"type":"message","role":"assistant","phase":"commentary","content":[)"
+                  R"({"type":"output_text","text":"Well."},{"type":"refusal","refusal":"No."}]})");
+  CHECK(sent({well, no})[1] == both);
+  CHECK(sent({well, TextItem{"", false, "msg_1", "commentary"}, no})[1] == both);
+  CHECK(sent({well, no}).size() == 2);
+  CHECK(sent({well, TextItem{"No.", true, "msg_2", "commentary"}}).size() == 3);
+  CHECK(sent({well, TextItem{"No.", true, "msg_1", "final_answer"}}).size() == 3);
+  CHECK(sent({TextItem{"Well."}, TextItem{"No.", true}}).size() == 3);
+  CHECK(sent({well, ToolCall{"c", "look", "{}"}, no}).size() == 4);
+}
+
 TEST_CASE("only reasoning that the provider accepts is sent back", "[llm][responses][G8]") {
   const auto items = [](ReasoningBlock block, const std::string& content = "x", const char* model = "m") {
     return input_of({answer(content, {}, {std::move(block)})}, model).size();
