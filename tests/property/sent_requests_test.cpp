@@ -5,6 +5,7 @@
 #include "support/observe/recorder_lines.hpp"
 #include "support/prop.hpp"
 #include "support/store/store_folder.hpp"
+#include "support/wire/golden.hpp"
 #include "support/wire/provider_request.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -78,7 +80,8 @@ struct Setup {
   bool is_killed = false;
   bool summarises = false;
   bool windows_in_front = false;
-  bool thinks = false;  // Anthropic's second model is told to
+  bool thinks = false;       // Anthropic's second model is told to
+  std::size_t reported = 0;  // where the answers that servers were reported to send begin
   std::size_t max_tokens = no_limit;
 };
 
@@ -87,7 +90,7 @@ void showValue(const Setup& setup, std::ostream& out) {
   out << (setup.in_file ? "file " : "memory ") << (setup.goes_on ? "goes-on " : "")
       << (setup.is_killed ? "killed " : "") << (setup.summarises ? "summarises " : "")
       << (setup.windows_in_front ? "windows-in-front " : "") << (setup.thinks ? "thinks " : "") << "max "
-      << setup.max_tokens;
+      << setup.max_tokens << " reported " << setup.reported;
 }
 
 rc::Gen<Move> any_move() {
@@ -115,10 +118,25 @@ rc::Gen<Setup> any_setup() {
       rc::gen::set(&Setup::in_file, rc::gen::weightedElement<bool>({{3, false}, {1, true}})),
       rc::gen::set(&Setup::goes_on), rc::gen::set(&Setup::is_killed), rc::gen::set(&Setup::summarises),
       rc::gen::set(&Setup::windows_in_front), rc::gen::set(&Setup::thinks),
+      rc::gen::set(&Setup::reported, rc::gen::inRange<std::size_t>(0, 1000)),
       rc::gen::set(&Setup::max_tokens, rc::gen::element<std::size_t>(no_limit, no_limit, 300, 500, 1000)));
 }
 
 constexpr std::size_t models = 2;  // of each provider
+
+// Answers in the forms that servers of that dialect were reported to send, good ones and bad ones.
+const std::vector<HttpExchange>& reported_answers(Dialect dialect) {
+  static const auto all = [] {
+    std::map<std::string, std::vector<HttpExchange>, std::less<>> answers;
+    for (const Json& answer : Json::parse(read_golden("answers/answers.json"))) {
+      HttpExchange exchange{.status = 200, .content_type = answer.value("type", "text/event-stream")};
+      exchange.body.push_back({Duration(0), answer.at("body")});
+      answers[answer.at("dialect")].push_back(std::move(exchange));
+    }
+    return answers;
+  }();
+  return all.find(to_string(dialect))->second;
+}
 
 // Who a client is.
 struct Maker {
@@ -254,7 +272,13 @@ Maker World::maker_of(std::size_t client, const HttpLlmOptions& options) const {
 std::shared_ptr<const HttpReplay> World::replay_of(std::size_t client, const HttpLlmOptions& options) const {
   constexpr std::size_t count = 12;
   std::vector<HttpExchange> exchanges;
+  const auto& reported = reported_answers(options.dialect);
   for (std::size_t i = 0; i < count; ++i) {
+    if (i % 5 == 1) {
+      exchanges.push_back(reported[(setup_.reported + client * 17 + runs_ * 7 + i) % reported.size()]);
+      exchanges.back().url = options.base_url + std::string(detail::llm::wire_format(options.dialect).path());
+      continue;
+    }
     // Some are in words alone, as a summary has to be.
     static const GeneratedAnswer words{{Piece::text}, AnswerEnd::usual};
     const GeneratedAnswer& answer =
