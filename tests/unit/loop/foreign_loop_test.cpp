@@ -295,7 +295,7 @@ TEST_CASE("a lease has a timer of the system that runs while the machine sleeps"
     while (!is_over) runtime.run_for(1ms);
     CHECK(timed);
     const Agent agent = tree.create({.id = "a", .lease = 1ms}).value();
-    while (agent.state() != AgentState::stopped) runtime.run_for(1ms);
+    while (agent.state().value() != AgentState::stopped) runtime.run_for(1ms);
     const int descriptor = runtime.poll_descriptor();
     while (runtime.poll()) continue;
     CHECK_FALSE(readable(descriptor));  // the timer has ended, and makes it readable no more
