@@ -89,15 +89,20 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
                                                                "destroy_tree",
                                                                "restart",
                                                                "kill",
-                                                               "calm"};
-static_assert(act_names.back() == "calm");
+                                                               "calm",
+                                                               "disk_fails",
+                                                               "disk_fills",
+                                                               "disk_is_slow",
+                                                               "disk_is_busy",
+                                                               "disk_dies"};
+static_assert(act_names.back() == "disk_dies");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
-    "store",         "background_store", "durability",    "turns_go_on", "max_attempts",
-    "mailbox_limit", "no_grace",         "deaf_models",   "deaf_tools",  "eager_stops",
-    "instant_tools", "small_limits",     "console",       "small_io",    "models",
-    "call_limits",   "plain_arguments",  "small_batches", "small_bytes", "short_times"};
-static_assert(knob_names.back() == "short_times");
+    "store",       "background_store", "durability", "turns_go_on", "max_attempts",    "mailbox_limit",
+    "no_grace",    "deaf_models",      "deaf_tools", "eager_stops", "instant_tools",   "small_limits",
+    "console",     "small_io",         "models",     "call_limits", "plain_arguments", "small_batches",
+    "small_bytes", "short_times",      "real"};
+static_assert(knob_names.back() == "real");
 
 constexpr std::size_t event_count = std::variant_size_v<EventBody>;
 constexpr std::array<std::string_view, event_count> event_names = {

@@ -104,8 +104,14 @@ enum class Act : std::uint8_t {
   kill,
   // Faults cease in a part of the world.
   calm,
+  // The disk of a store in a file (Knob::store).
+  disk_fails,
+  disk_fills,
+  disk_is_slow,
+  disk_is_busy,
+  disk_dies,
 };
-constexpr std::size_t act_count = static_cast<std::size_t>(Act::calm) + 1;
+constexpr std::size_t act_count = static_cast<std::size_t>(Act::disk_dies) + 1;
 std::string_view to_string(Act act) noexcept;
 
 // Where a command takes place: between two polls, or within the next callback of a kind.
@@ -146,7 +152,7 @@ std::ostream& operator<<(std::ostream& out, const Command& command);
 
 // What does not change in a run. 0 is the plain choice of each.
 enum class Knob : std::uint8_t {
-  store,             // 0: none, 1: a store
+  store,  // 0: none, 1: in memory; SQLite on a disk that keeps at a kill 2: all, 3: what was flushed
   background_store,  // 1: commits run as jobs of an executor
   durability,        // Durability
   turns_go_on,       // InterruptedTurns
@@ -166,8 +172,9 @@ enum class Knob : std::uint8_t {
   small_batches,     // 1: RuntimeOptions::poll_budget is 0: a poll does as little as it can
   small_bytes,       // 1: limits of messages, answers and results are a few bytes, no connection is kept
   short_times,       // 1: time-outs of tools and questions are 1 s, the grace of a stop is 1 ms
+  real,              // 1: sockets, poller and files of the system; 2: without them, as they would be there
 };
-constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::short_times) + 1;
+constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::real) + 1;
 std::string_view to_string(Knob knob) noexcept;
 
 struct Setup {

@@ -75,6 +75,11 @@ const std::array<Choices, 3> server_features = {{
     {{Act::server_sends, 4}, {Act::next_timer, 8}, {Act::time_passes, 2}},
 }};
 
+// In runs with a store in a file.
+const Choices disk_feature = {{Act::disk_fails, 4},   {Act::disk_fills, 3}, {Act::disk_is_slow, 2},
+                              {Act::disk_is_busy, 2}, {Act::disk_dies, 4},  {Act::kill, 3},
+                              {Act::restart, 1},      {Act::flush, 2},      {Act::run_job, 3}};
+
 // Of the knobs up to call_limits.
 constexpr std::array<std::uint32_t, 16> choices_of_knobs = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2, 2, 5, 1, 5};
 
@@ -107,6 +112,7 @@ void add_calm(Script& script, Random random) {
 std::uint32_t choices_of(Knob knob) {
   if (knob == Knob::models) return model_choices();
   if (knob == Knob::plain_arguments) return 1;  // for failing allocations
+  if (knob == Knob::real) return 1;             // for a comparison
   const auto i = static_cast<std::size_t>(knob);
   return i < choices_of_knobs.size() ? choices_of_knobs[i] : 2;
 }
@@ -131,6 +137,12 @@ Script script_of_seed(std::uint64_t seed) {
   if (script.setup[Knob::models] != 0)
     for (const Choices& feature : server_features)
       if (!random.once_in(4)) add(feature);
+  // Few runs: such a store takes more time. Numbers of their own leave the other runs as they are.
+  Random of_disk(seed ^ 0x6469'736bU);
+  if (script.setup[Knob::store] != 0 && of_disk.once_in(6)) {
+    script.setup[Knob::store] = 2 + of_disk.below(2);
+    if (!of_disk.once_in(4)) add(disk_feature);
+  }
   const std::uint32_t callbacks = random.below(3);  // 0: none; else one command of 12 or 4 is in a callback
   const std::uint32_t length = 20 + random.below(random.once_in(10) ? 400 : 100);
   // Half of the agents are of one kind, and half of the calls of one tool: else kinds that need several

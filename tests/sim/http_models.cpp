@@ -32,9 +32,14 @@ std::uint32_t model_choices() {
 }
 
 HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup, Host host)
-    : runtime_(runtime), clock_(clock), host_(std::move(host)) {
+    : runtime_(runtime), clock_(clock), host_(std::move(host)), connects_at_once_(setup[Knob::real] != 0) {
   static const auto library = detail::net::Transport::library();  // initialized once, and not in each run
-  transport_ = SimTransport::install(*detail::loop::engine_of(runtime));
+  detail::loop::Engine& engine = *detail::loop::engine_of(runtime);
+  if (setup[Knob::real] == 1) wire_ = WireTransport::install(engine);
+  if (wire_)
+    transport_ = wire_;
+  else
+    transport_ = SimTransport::install(engine);
   transport_->on_start = [this](SimTransfer& transfer) { host_.on_begun(transfer.header(agent_header)); };
   transport_->on_launch = [this](SimTransfer& transfer) { on_launch(transfer); };
   transport_->on_end = [this](const SimTransfer& transfer, const detail::net::HttpEnd& end) {
@@ -119,6 +124,7 @@ void HttpModels::on_launch(SimTransfer& transfer) {
   servers_.emplace(transfer.id, ModelServer(row, transfer, clock_.wall_time()));
   host_.on_sent({transfer.id, transfer.header(agent_header), std::string(row.name),
                  path_of(transfer.request.url), transfer.request.body});
+  if (connects_at_once_) flow(transfer, 3);
 }
 
 SimTransfer* HttpModels::exchange(std::uint32_t n) const {

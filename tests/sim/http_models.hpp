@@ -5,6 +5,7 @@
 #include "sim/command.hpp"
 #include "sim/model_server.hpp"
 #include "sim/sim_transport.hpp"
+#include "sim/wire_transport.hpp"
 
 #include <agentcore/http.hpp>
 #include <agentcore/runtime.hpp>
@@ -62,7 +63,8 @@ class HttpModels {
   SimTransfer* exchange(std::uint32_t n) const;
   ModelServer& server(const SimTransfer& transfer) { return servers_.at(transfer.id); }
   void flow(SimTransfer& transfer, std::uint32_t how) { server(transfer).flow(*transport_, transfer, how); }
-  const SimTransport& transport() const noexcept { return *transport_; }
+  const ServedTransport& transport() const noexcept { return *transport_; }
+  WireTransport* wire() const noexcept { return wire_.get(); }  // null: without sockets
   // All servers answer, and say all that waits.
   void answer_all();
 
@@ -74,7 +76,9 @@ class HttpModels {
   Runtime& runtime_;
   const Clock& clock_;
   Host host_;
-  std::shared_ptr<SimTransport> transport_;
+  const bool connects_at_once_;  // Knob::real
+  std::shared_ptr<WireTransport> wire_;
+  std::shared_ptr<ServedTransport> transport_;
   std::map<std::uint64_t, ModelServer> servers_;
   std::vector<const Provider*> rows_;  // of the clients
   std::vector<std::unique_ptr<HttpLlmClient>> clients_;

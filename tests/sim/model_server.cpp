@@ -187,7 +187,7 @@ void ModelServer::breaks(std::uint32_t kind) {
 
 // `how`: 0: all, in one piece; 1: all, in small pieces; 2: half of it, in small pieces; 3: only the
 // connection.
-void ModelServer::flow(SimTransport& transport, SimTransfer& transfer, std::uint32_t how) {
+void ModelServer::flow(ServedTransport& transport, SimTransfer& transfer, std::uint32_t how) {
   if (std::exchange(connects_, false)) transport.arrive(transfer, {.what = Arrival::What::connection});
   if (how % 4 == 3) return;
   if (head_ && (!waiting_.empty() || end_)) {

@@ -36,7 +36,7 @@ class ModelServer {
   void breaks(std::uint32_t kind);
 
   // Moves what waits into the inbox of the transfer, all or a part of it.
-  void flow(SimTransport& transport, SimTransfer& transfer, std::uint32_t how);
+  void flow(ServedTransport& transport, SimTransfer& transfer, std::uint32_t how);
 
   // Nothing more can be said; what was said may still wait.
   bool has_ended() const noexcept { return ended_; }

@@ -156,6 +156,11 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
     const auto first = all.done.lower_bound(end);
     CHECK((first != all.done.end() && first->first.starts_with(end)));
   }
+  for (const std::string fault : {"a call of the disk fails", "the disk is full", "a lock is held",
+                                  "the process dies within a change of the disk"}) {
+    CAPTURE(fault);
+    CHECK(all.done[fault] != 0);
+  }
   const std::vector<std::string_view> rare = {"WindowClosed", "Abandoned", "ContextTrimmed",
                                               "CompactionChanged"};
   for (std::size_t i = 1; i < place_count(); ++i) {

@@ -80,7 +80,19 @@ void SimTransport::on_timer(std::uint64_t id) {
   SimTransfer* const transfer = find(id);
   if (transfer == nullptr) return;
   transfer->timer.fired();
-  transfer->late = true;
+  if (transfer->handle->is_cut()) return;
+  if (!transfer->timer.is_due()) return transfer->timer.arm();
+  // What has arrived before is read first.
+  if (transfer->inbox.empty())
+    end_late(*transfer);
+  else
+    transfer->late = true;
+}
+
+void SimTransport::end_late(SimTransfer& transfer) {
+  const Errc code = transfer.timer.deadlines().code();
+  end(transfer.id,
+      {code, "the simulated server was silent for too long", transfer.status, transfer.connected});
 }
 
 bool SimTransport::has_something(const SimTransfer& transfer) noexcept {
@@ -129,9 +141,7 @@ void SimTransport::step(SimTransfer& transfer) {
   if (transfer.inbox.empty()) {
     transfer.late = false;
     if (!transfer.timer.is_due()) return transfer.timer.arm();
-    const Errc code = transfer.timer.deadlines().code();
-    return end(transfer.id,
-               {code, "the simulated server was silent for too long", transfer.status, transfer.connected});
+    return end_late(transfer);
   }
   Arrival arrival = std::move(transfer.inbox.front());
   transfer.inbox.pop_front();

@@ -55,8 +55,23 @@ struct SimTransfer {
   bool late = false;       // the timer has fired: what has arrived before is read first
 };
 
+// A transport whose requests a simulated world sees, and answers. All functions: @loop_thread
+class ServedTransport : public detail::net::Transport {
+ public:
+  using Transfers = std::map<std::uint64_t, std::unique_ptr<SimTransfer>>;
+
+  // start() was called; the request goes out; a transfer has ended, before its handler hears of it.
+  std::function<void(SimTransfer&)> on_start;
+  std::function<void(SimTransfer&)> on_launch;
+  std::function<void(const SimTransfer&, const detail::net::HttpEnd&)> on_end;
+
+  // Without an end yet, by id.
+  virtual const Transfers& transfers() const noexcept = 0;
+  virtual void arrive(SimTransfer& transfer, Arrival arrival) = 0;
+};
+
 // All functions: @loop_thread
-class SimTransport final : public detail::net::Transport, public detail::loop::Source {
+class SimTransport final : public ServedTransport, public detail::loop::Source {
  public:
   // The transport of the clients of that engine from now on. It must not have one yet.
   static std::shared_ptr<SimTransport> install(detail::loop::Engine& engine);
@@ -66,15 +81,8 @@ class SimTransport final : public detail::net::Transport, public detail::loop::S
   SimTransport(const SimTransport&) = delete;
   SimTransport& operator=(const SimTransport&) = delete;
 
-  // For the simulated world: start() was called; the request goes out; a transfer has ended, before its
-  // handler hears of it.
-  std::function<void(SimTransfer&)> on_start;
-  std::function<void(SimTransfer&)> on_launch;
-  std::function<void(const SimTransfer&, const detail::net::HttpEnd&)> on_end;
-
-  // Without an end yet, by id.
-  const std::map<std::uint64_t, std::unique_ptr<SimTransfer>>& transfers() const noexcept { return open_; }
-  void arrive(SimTransfer& transfer, Arrival arrival);
+  const Transfers& transfers() const noexcept override { return open_; }
+  void arrive(SimTransfer& transfer, Arrival arrival) override;
 
   std::shared_ptr<detail::net::CallHandle> make_handle() override;
   void start(detail::net::HttpRequest request, std::shared_ptr<detail::net::CallHandle> handle,
@@ -92,13 +100,14 @@ class SimTransport final : public detail::net::Transport, public detail::loop::S
   SimTransfer* find(std::uint64_t id) const;
   static bool has_something(const SimTransfer& transfer) noexcept;
   void on_timer(std::uint64_t id);
+  void end_late(SimTransfer& transfer);
   void step(SimTransfer& transfer);
   bool deliver(SimTransfer& transfer, const std::function<bool()>& call);
   void end(std::uint64_t id, detail::net::HttpEnd how);
 
   detail::loop::Engine& engine_;
   const std::shared_ptr<detail::net::StopQueue> stops_;
-  std::map<std::uint64_t, std::unique_ptr<SimTransfer>> open_;
+  Transfers open_;
   std::uint64_t last_id_ = 0;
   bool closed_ = false;
 };

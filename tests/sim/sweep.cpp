@@ -56,8 +56,8 @@ Sweep sweep_each(const Script& script, std::size_t step) {
   Sweep sweep = begun(script);
   if (!sweep.problem.empty()) return sweep;
   for (std::size_t kind = 0; kind < fault_count; ++kind) {
-    for (std::size_t n = 1; n <= sweep.counts[kind];
-         n += FailedCall(kind) == FailedCall::allocation ? step : 1) {
+    const bool is_many = FailedCall(kind) == FailedCall::allocation || FailedCall(kind) == FailedCall::disk;
+    for (std::size_t n = 1; n <= sweep.counts[kind]; n += is_many ? step : 1) {
       Faults faults;
       faults.of[kind].first = n;
       if (goes_wrong(sweep, script, faults)) return sweep;

@@ -34,36 +34,9 @@ bool SimExecutor::run_one() {
   return true;
 }
 
-Result<void> SimStore::commit(const StoreBatch& batch, StoreSync sync) {
+World::World(const Setup& setup, const Faults& faults)
+    : setup_(setup), store_(setup[Knob::store], setup[Knob::real] == 1, clock_, verdict_, faults) {
   const test::HostCode host;
-  const Error refusal{Errc::store_failed, "the simulated disk refuses"};
-  if (refused_commits.next()) return refusal;
-  if (refused_ != 0) {
-    --refused_;
-    ++refusals;
-    return refusal;
-  }
-  Result<void> done = records.commit(batch, sync);
-  const bool unknown = unknown_commits.next();
-  if (!done || (unknown_ == 0 && !unknown)) return done;
-  if (!unknown) --unknown_;
-  ++unknown_outcomes;
-  return refusal;
-}
-
-Result<void> SimStore::read(const RecordKey& first, const RecordKey& last, const Visit& visit) {
-  if (failed_reads.next()) {
-    const test::HostCode host;
-    return Error{Errc::store_failed, "the simulated disk cannot be read"};
-  }
-  return records.read(first, last, visit);
-}
-
-World::World(const Setup& setup, const Faults& faults) : setup_(setup) {
-  const test::HostCode host;
-  store_.refused_commits = Failing(faults[FailedCall::commit_refused]);
-  store_.unknown_commits = Failing(faults[FailedCall::commit_unknown]);
-  store_.failed_reads = Failing(faults[FailedCall::read]);
   executor_.refused = Failing(faults[FailedCall::job_refused]);
   executor_.dropped = Failing(faults[FailedCall::job_dropped]);
   const Failures& allocations = faults[FailedCall::allocation];
@@ -75,8 +48,7 @@ World::World(const Setup& setup, const Faults& faults) : setup_(setup) {
 
 // A fault may have refused or lost what a rule relies on.
 bool World::fault_came() const noexcept {
-  return (allocations_ && allocations_->failed()) || store_.refused_commits.failed() ||
-         store_.unknown_commits.failed() || store_.failed_reads.failed() || executor_.refused.failed() ||
+  return (allocations_ && allocations_->failed()) || store_.failed() || executor_.refused.failed() ||
          executor_.dropped.failed();
 }
 
@@ -93,18 +65,22 @@ FaultCounts World::fault_counts() const noexcept {
 
 World::~World() {
   const test::HostCode host;
+  healed_ = true;
+  store_.end_faults();
   end_run(false);
 }
 
 void World::begin_run() {
+  store_.heal();
+  for (int again = 0; !store_.open() && !killed_ && fault_came() && again < 5; ++again) {
+  }
   run_ = std::make_unique<Run>(*this);
   tree_is_destroyed_ = false;
   woken_ = true;
-  if (setup_[Knob::store] != 0) restore();
+  if (setup_[Knob::store] != 0 && !killed_ && problem().empty()) restore();
 }
 
 void World::restore() {
-  store_.heal();
   resumed_in_restore_ = false;
   // The argument is copied, which may throw.
   const auto try_once = [&]() -> Result<RestoreReport> {
@@ -134,7 +110,7 @@ void World::restore() {
 RestoreOptions World::restore_options() {
   RestoreOptions options;
   options.durability = Durability(setup_[Knob::durability] % 3);
-  options.sync = StoreSync::process;
+  options.sync = store_.sync();
   options.turns = setup_[Knob::turns_go_on] != 0 ? InterruptedTurns::go_on : InterruptedTurns::end;
   options.max_attempts =
       setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
@@ -148,6 +124,7 @@ RestoreOptions World::restore_options() {
 
 // Nothing of the loop and of the console reaches the system.
 void World::install(Runtime& runtime) {
+  if (is_real()) return;
   detail::loop::Engine& engine = *detail::loop::engine_of(runtime);
   const std::uint32_t small = setup_[Knob::small_io];
   network_->limit_calls(small > 1 ? small * 5 : 0);
@@ -173,14 +150,12 @@ void World::end_run(bool killed) {
 
 void World::restart(bool killed) {
   say(killed ? "-- killed" : "-- restarted");
-  std::optional<MemoryStore> before = std::exchange(killed_, std::nullopt);
-  if (killed && !before) before = store_.records;
-  killed_ = before;  // nothing that follows is seen
-  if (!killed) killed_.reset();
+  if (killed) store_.kill(steps_);
+  killed_ = killed;  // nothing that follows is seen
   end_run(killed);
-  if (killed) store_.records = *before;
-  killed_.reset();
-  if (setup_[Knob::store] == 0) store_.records = MemoryStore();
+  store_.end_process();
+  killed_ = false;
+  if (setup_[Knob::store] == 0) store_.clear();
   gates_.forget();
   messages_.tree_ended();
   tool_rules_.process_ended();
@@ -223,7 +198,7 @@ bool World::is_due() {
 }
 
 void World::poll(std::optional<Duration> budget) {
-  const bool is_io = network_->is_ready();  // as the descriptor of the loop says
+  const bool is_io = is_io_ready();
   const bool is_known = is_io || woken_ || run_->more || (run_->asked && *run_->asked <= clock_.now());
   const bool said = is_io || is_due();
   expect_requests();
@@ -247,7 +222,9 @@ void World::poll(std::optional<Duration> budget) {
 void World::poll_until_quiet() {
   for (int i = 0; i < 20'000 && !tree_is_destroyed_ && !killed_; ++i) {
     poll();
-    if (run_->more || is_due() || network_->is_ready()) continue;
+    const bool served = serve();
+    if (run_->more || is_due() || is_io_ready() || served) continue;
+    if (is_real() && wait_for_system()) continue;
     return check_transfers(true);
   }
 }
@@ -261,8 +238,9 @@ void World::run(const Command& command) {
   }
   act(command);
   if (command.act == Act::restart || command.act == Act::kill) restart(command.act == Act::kill);
-  while (killed_ || tree_is_destroyed_) restart(killed_.has_value());  // by a callback, also of a restore
+  while (killed_ || tree_is_destroyed_) restart(killed_);  // by a callback, also of a restore
   check();
+  count_faults_of_disk();
   forget_ended_calls();
   ask_for_deadline();
 }
@@ -293,19 +271,20 @@ void World::let_all_go_on() {
 
 void World::finish() {
   const test::HostCode host;
-  fault_counts_ = {allocations_->seen(),       store_.refused_commits.seen(), store_.unknown_commits.seen(),
-                   store_.failed_reads.seen(), executor_.refused.seen(),      executor_.dropped.seen()};
+  store_.add_to(fault_counts_);
+  fault_counts_[static_cast<std::size_t>(FailedCall::allocation)] = allocations_->seen();
+  fault_counts_[static_cast<std::size_t>(FailedCall::job_refused)] = executor_.refused.seen();
+  fault_counts_[static_cast<std::size_t>(FailedCall::job_dropped)] = executor_.dropped.seen();
   const bool lossy = allocations_->failed();
   counts_.done["commit refused"] += store_.refusals;
   counts_.done["commit of unknown outcome"] += store_.unknown_outcomes;
   allocations_.reset();
-  for (Failing* const failing : {&store_.refused_commits, &store_.unknown_commits, &store_.failed_reads,
-                                 &executor_.refused, &executor_.dropped})
-    failing->end();
+  for (Failing* const failing : {&executor_.refused, &executor_.dropped}) failing->end();
   pending_.clear();
-  store_.heal();
+  store_.end_faults();
   healed_ = true;
   throws_ = false;
+  say("-- everybody answers");
   bool rests = comes_to_rest();
   if (!rests && lossy) {
     // A result may be lost for want of memory: then a time-out or a stop ends its call.
@@ -343,6 +322,7 @@ bool World::comes_to_rest() {
     for (const OpenQuestion& question : run_->tree->questions())
       static_cast<void>(run_->tree->decline(question.id));
     ask_for_deadline();
+    if (setup_[Knob::real] != 0) poll_until_quiet();  // a socket is read before a timer fires
     clock_.advance(std::chrono::minutes(1));
     poll_until_quiet();
     check();

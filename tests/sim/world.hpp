@@ -11,6 +11,7 @@
 #include "sim/message_rules.hpp"
 #include "sim/network.hpp"
 #include "sim/random.hpp"
+#include "sim/sim_store.hpp"
 #include "sim/tool_rules.hpp"
 #include "sim/transfer_rules.hpp"
 #include "sim/verdict.hpp"
@@ -19,8 +20,8 @@
 #include "support/observe/host_code.hpp"
 
 #include <agentcore/agentcore.hpp>
-#include <agentcore/memory_store.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -64,25 +65,6 @@ class SimExecutor final : public Executor {
 
  private:
   std::deque<std::function<void()>> jobs_;
-};
-
-// A MemoryStore that refuses commits, or takes them and says that it did not.
-class SimStore final : public Store {
- public:
-  Result<void> commit(const StoreBatch& batch, StoreSync sync) override;
-  Result<void> read(const RecordKey& first, const RecordKey& last, const Visit& visit) override;
-
-  void refuse(std::uint32_t commits) { refused_ = commits; }
-  void answer_wrongly(std::uint32_t commits) { unknown_ = commits; }
-  void heal() { refused_ = unknown_ = 0; }
-  bool fails() const noexcept { return refused_ != 0 || unknown_ != 0; }
-  MemoryStore records;
-  std::uint64_t refusals = 0, unknown_outcomes = 0;  // of commits, so far
-  Failing refused_commits, unknown_commits, failed_reads;
-
- private:
-  std::uint32_t refused_ = 0;
-  std::uint32_t unknown_ = 0;
 };
 
 // How often what was done, for the report of a run.
@@ -133,6 +115,11 @@ class World {
   // something that was not.
   void poll(std::optional<Duration> budget = {});
   void poll_until_quiet();
+  // Knob::real (world_real.cpp).
+  bool is_real() const noexcept { return setup_[Knob::real] == 1; }
+  bool is_io_ready();  // as the descriptor of the loop says
+  bool serve();
+  bool wait_for_system();
   bool is_due();
   void ask_for_deadline();
   void check();
@@ -156,6 +143,9 @@ class World {
   bool act_as_tool(const Command& command);
   bool act_as_client(const Command& command);
   bool act_as_fault(const Command& command);
+  bool act_on_disk(const Command& command);  // world_disk.cpp
+  void kill_process(std::uint64_t seed);
+  void count_faults_of_disk();
   void run_pending(Place place);
   void throw_if_due();
   void note_coverage(const Command& command);
@@ -221,11 +211,12 @@ class World {
   SimClock clock_;
   SimExecutor executor_;
   SimStore store_;
+  std::array<std::size_t, 3> seen_of_disk_{};
   const std::shared_ptr<SimNetwork> network_ = std::make_shared<SimNetwork>();
   ConsoleClient client_, viewer_;
   std::shared_ptr<ToolRegistry> tools_;
   std::unique_ptr<Run> run_;
-  std::optional<MemoryStore> killed_;  // what the store had when the process was killed in a callback
+  bool killed_ = false;  // the process was killed within a callback or a commit: what follows is not seen
   bool tree_is_destroyed_ = false;
   bool resumed_in_restore_ = false;
   std::optional<Agent> restored_;  // its AgentRestored is being delivered

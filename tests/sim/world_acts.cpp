@@ -704,6 +704,7 @@ bool World::act_as_tool(const Command& command) {
 }
 
 bool World::act_as_fault(const Command& command) {
+  if (act_on_disk(command)) return true;
   switch (command.act) {
     case Act::store_refuses:
       if (!healed_) store_.refuse(1 + command.n[0] % 3);
@@ -722,10 +723,7 @@ bool World::act_as_fault(const Command& command) {
       run_->tree.reset();
       return true;
     case Act::kill:
-      if (in_poll_ && setup_[Knob::store] != 0) {
-        say("-- the process is killed here");
-        killed_ = store_.records;
-      }
+      if (in_poll_) kill_process(command.n[0]);
       return true;
     default:  // restart: run() does it, between two polls
       return true;

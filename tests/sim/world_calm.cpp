@@ -97,6 +97,7 @@ void World::calm(const Command& command) {
   const std::string root = roots[command.n[0] % roots.size()].id();
   const std::vector<Command> later = std::exchange(pending_, {});
   throws_ = false;
+  store_.calm();
   opened_.clear();
   client_.send(client_.unsent(), verbs_);  // a request that is under way may be for a pause
   poll_until_quiet();

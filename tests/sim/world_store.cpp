@@ -49,14 +49,14 @@ void World::check_store() {
   poll_until_quiet();
   if (!flushed || !problem().empty() || killed_ || tree_is_destroyed_) return;
   try {
-    for (const std::string& fault : test::faults_of(store_.records)) verdict_.fail("store", fault);
+    for (const std::string& fault : test::faults_of(store_.records())) verdict_.fail("store", fault);
   } catch (const std::exception& unreadable) {
     return verdict_.fail("store", unreadable.what());
   }
   const std::map<std::string, std::string> before = seen_agents();
   std::set<std::string> known;
   for (const auto& [id, text] : before) known.merge(words_in(text));
-  static_cast<void>(store_.records.read(
+  static_cast<void>(store_.records().read(
       {}, RecordKey{RecordKey::max, RecordKey::max, RecordKey::max},
       [&](const RecordKey& key, std::string_view body) {
         for (const std::string& word : words_in(body))
@@ -67,7 +67,7 @@ void World::check_store() {
       }));
   if (!problem().empty()) return;
   restart(false);
-  for (int i = 0; i < 100 && (killed_ || tree_is_destroyed_); ++i) restart(killed_.has_value());
+  for (int i = 0; i < 100 && (killed_ || tree_is_destroyed_); ++i) restart(killed_);
   if (!problem().empty()) return;
   const std::map<std::string, std::string> after = seen_agents();
   for (const auto& [id, text] : before) {

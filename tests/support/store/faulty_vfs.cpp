@@ -69,9 +69,11 @@ int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
   if (fails()) return failure(SQLITE_IOERR_TRUNCATE);
   return real_of(file)->pMethods->xTruncate(real_of(file), size);
 }
-// A call that does not fail does nothing: no test takes the power away, and a real flush takes milliseconds.
-int sync_file(sqlite3_file*, int) {
-  return fails() ? failure(SQLITE_IOERR_FSYNC) : SQLITE_OK;
+bool is_over_own = true;
+
+int sync_file(sqlite3_file* file, int flags) {
+  if (fails()) return failure(SQLITE_IOERR_FSYNC);
+  return is_over_own ? SQLITE_OK : real_of(file)->pMethods->xSync(real_of(file), flags);
 }
 int size_of_file(sqlite3_file* file, sqlite3_int64* size) {
   if (fails()) return failure(SQLITE_IOERR_FSTAT);
@@ -139,9 +141,13 @@ int access_file(sqlite3_vfs*, const char* path, int flags, int* result) {
 
 }  // namespace
 
-FaultyVfs::FaultyVfs() {
+FaultyVfs::FaultyVfs() : FaultyVfs(nullptr) {
+}
+
+FaultyVfs::FaultyVfs(const char* over) {
   plan = {};
-  original = sqlite3_vfs_find(nullptr);
+  is_over_own = over == nullptr;
+  original = sqlite3_vfs_find(over);
   faulty = *original;
   faulty.zName = name;
   faulty.pNext = nullptr;

@@ -1,4 +1,4 @@
-// FaultyVfs: SQLite's own VFS, of which a call fails when a test wants it to.
+// FaultyVfs: a VFS of SQLite, of which a call fails when a test wants it to.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,11 @@ class FaultyVfs {
     full,  // the call fails because the disk is full; the next one works
   };
 
+  // Over SQLite's own VFS. A flush does nothing there: no test takes the power away, and a real one takes
+  // milliseconds.
   FaultyVfs();
+  // Over a VFS that SQLite knows by that name, and which must live as long. It gets the flushes, too.
+  explicit FaultyVfs(const char* over);
   ~FaultyVfs();
   FaultyVfs(const FaultyVfs&) = delete;
   FaultyVfs& operator=(const FaultyVfs&) = delete;
