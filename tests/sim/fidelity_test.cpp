@@ -1,0 +1,252 @@
+// Fidelity: the same commands give the same events with real sockets, a real poller and a real file as in the
+// simulated world.
+#include "sim/generator.hpp"
+#include "sim/random.hpp"
+#include "sim/run.hpp"
+#include "support/amount.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace agentcore::sim;
+
+namespace {
+
+// What differs by nature is left out of the script:
+// - How many polls it takes until a byte has gone through a socket: after each command the loop is driven
+// until
+//   it is quiet.
+// - What a server says within a callback, and time that passes there: which requests have reached the server
+// by
+//   then depends on the sockets.
+// - Faults that a system cannot be made to have on command (its disk, its executor): none.
+// - The next timer: libcurl has timers of its own. A fixed time passes instead, of two minutes at most: what
+// is
+//   due together after hours is one poll in the simulated world, and several with sockets.
+// - The console: its clients are not on sockets here.
+// - Limits of calls: who gets a slot that was given back depends on which of two ends is read first.
+Script comparable(const Script& script) {
+  Script same{script.setup, {}};
+  same.setup[Knob::console] = 0;
+  same.setup[Knob::small_io] = 0;
+  same.setup[Knob::call_limits] = 0;
+  for (Command command : script.commands) {
+    const bool is_fault = command.act >= Act::disk_fails && command.act <= Act::disk_dies;
+    const bool is_of_console = command.act >= Act::http_request && command.act <= Act::http_leaves;
+    const bool is_poll = command.act == Act::poll || command.act == Act::poll_without_budget;
+    const bool is_of_server = command.act >= Act::model_text && command.act <= Act::server_garbage;
+    const bool is_time = command.act == Act::time_passes || command.act == Act::next_timer;
+    if (is_fault || is_of_console) continue;
+    if ((is_of_server || is_time) && command.place.is_callback()) continue;
+    if (is_poll) command.act = Act::poll_until_quiet;
+    if (command.act == Act::next_timer) command.act = Act::time_passes;
+    if (command.act == Act::time_passes) command.n[0] %= 4;
+    same.commands.push_back(command);
+    if (!command.place.is_callback() && command.act != Act::poll_until_quiet)
+      same.commands.push_back({.act = Act::poll_until_quiet});
+  }
+  return same;
+}
+
+using Lines = std::vector<std::string>;
+
+bool is_command(const std::string& line) {
+  return line.starts_with("> ") || line.starts_with("-- ");
+}
+
+std::string number_in(const std::string& line, std::string_view before) {
+  return line.starts_with(before) ? line.substr(before.size(), line.find(' ', before.size()) - before.size())
+                                  : std::string();
+}
+
+// What happened after one command, the command first.
+Lines comparable_events(const Lines& events, bool had_error, bool only_ends) {
+  Lines sent, rest;
+  for (std::string line : events) {
+    if (const std::string id = number_in(line, "transfer "); line.find(" ends cancelled 0") != line.npos) {
+      const auto found =
+          std::ranges::find_if(sent, [&](const std::string& one) { return number_in(one, "sent ") == id; });
+      if (found != sent.end()) {
+        sent.erase(found);
+        continue;
+      }
+    }
+    const std::string_view delta = "DeltaReceived ";
+    const std::string name = line.substr(0, line.find(' ', delta.size()) + 1);
+    if (line.starts_with("sent "))
+      sent.push_back(had_error ? line.substr(0, line.rfind(' ')) : line);
+    else if (line.starts_with(delta) && !rest.empty() && rest.back().starts_with(name))
+      rest.back() += line.substr(name.size());
+    else
+      rest.push_back(std::move(line));
+  }
+  std::ranges::sort(sent);
+  if (only_ends) {
+    const auto is_no_end = [](const std::string& line) {
+      return !line.starts_with("TurnEnded ") && !line.starts_with("on_end ") &&
+             !line.starts_with("ToolEnded ") && !line.starts_with("MessageDropped ");
+    };
+    std::erase_if(rest, is_no_end);
+    for (std::string& line : rest)
+      if (const auto reason = line.find(" failed "); reason != line.npos) line.erase(reason + 7);
+    std::ranges::sort(rest);
+    return rest;
+  }
+  std::ranges::move(sent, std::back_inserter(rest));
+  return rest;
+}
+
+// What differs by nature in a trace:
+// - The pieces of a text: two that arrive together are one for libcurl.
+// - When a request has reached the server, within a command; and whether one that was cut at once has.
+// - The text of an error, which a request may cite: after the first one the bodies of requests do not count.
+// - At the end of a run all servers answer at once, and minutes pass; and when time passes, several timers
+// may be
+//   due together. Which of them, or which answer, comes first is no part of the script, and libcurl tries a
+//   request again whose kept connection has ended: only what ends counts there, and how.
+std::vector<Lines> comparable(const Lines& trace) {
+  std::vector<Lines> sections(1);
+  for (const std::string& line : trace) {
+    const bool in_callback = !sections.back().empty() && sections.back().back().starts_with("in ");
+    if (is_command(line) && !in_callback) sections.emplace_back();
+    sections.back().push_back(line);
+  }
+  bool had_error = false, time_passes = false, only_ends = false;
+  std::erase(sections, Lines());
+  for (Lines& section : sections) {
+    had_error = had_error || std::ranges::any_of(section, [](const std::string& line) {
+                  return line.starts_with("transfer ") && line.find(" ends  ") == line.npos;
+                });
+    only_ends =
+        section.front() == "-- everybody answers" || (only_ends && !section.front().starts_with("> "));
+    const bool time_has_passed = std::exchange(time_passes, section.front().starts_with("> time_passes"));
+    section = comparable_events(section, had_error, only_ends || time_has_passed);
+  }
+  return sections;
+}
+
+// - The end of a transfer is read when its descriptor is, and not where a poll asks its sources. So what
+//   happens in one poll to one agent may come before or behind what happens to another one.
+Lines by_agent(Lines lines) {
+  const auto agent_of = [](const std::string& line) {
+    const std::size_t words = line.starts_with("begun ") ? 2 : 1;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < words; ++i) begin = line.find(' ', begin) + 1;
+    return line.substr(begin, line.find(' ', begin) - begin);
+  };
+  std::ranges::stable_sort(lines, {}, agent_of);
+  return lines;
+}
+
+struct Comparison {
+  std::size_t sections = 0, in_other_order = 0;
+  std::string difference;  // the first one, with what was before it
+};
+
+std::string text_of(const Lines& lines, const char* mark) {
+  std::string text;
+  for (const std::string& line : lines) text += mark + line + '\n';
+  return text;
+}
+
+Comparison comparison(const std::vector<Lines>& one, const std::vector<Lines>& other) {
+  Comparison result;
+  for (std::size_t i = 0; i < std::max(one.size(), other.size()); ++i) {
+    const Lines a = i < one.size() ? one[i] : Lines(), b = i < other.size() ? other[i] : Lines();
+    ++result.sections;
+    if (a == b) continue;
+    ++result.in_other_order;
+    if (by_agent(a) == by_agent(b)) continue;
+    for (std::size_t before = i < 6 ? 0 : i - 6; before < i; ++before)
+      result.difference += text_of(one[before], "  ");
+    result.difference += text_of(a, "- ") + text_of(b, "+ ");
+    return result;
+  }
+  return result;
+}
+
+std::vector<Lines> trace_of(Script script, std::uint32_t real, std::string& problem) {
+  script.setup[Knob::real] = real;
+  const Outcome outcome = run(script, true);
+  problem = outcome.problem;
+  return comparable(outcome.trace);
+}
+
+Comparison compare(const Script& script) {
+  const Script same = comparable(script);
+  std::string simulated, real;
+  const auto expected = trace_of(same, 2, simulated), found = trace_of(same, 1, real);
+  const Comparison result = comparison(expected, found);
+  INFO(to_string(same));
+  CHECK(simulated == "");
+  CHECK(real == "");
+  CHECK(result.difference == "");
+  return result;
+}
+
+std::vector<Script> scripts_in(const char* folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".sim") files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::vector<Script> scripts;
+  for (const auto& file : files) {
+    std::ifstream in(file);
+    scripts.push_back(script_from(std::string(std::istreambuf_iterator<char>(in), {})));
+  }
+  return scripts;
+}
+
+}  // namespace
+
+TEST_CASE("scenarios give the same events with real sockets and files", "[sim][fidelity]") {
+  std::uint32_t models = 1;
+  for (Script script : scripts_in(AGENTCORE_SIM_SCENARIOS)) {
+    compare(script);
+    script.setup[Knob::models] = models;
+    models += 5;
+    compare(script);
+  }
+}
+
+TEST_CASE("kept scripts give the same events with real sockets and files", "[sim][fidelity]") {
+  for (const Script& script : scripts_in(AGENTCORE_SIM_CORPUS)) compare(script);
+}
+
+TEST_CASE("seeds with models over HTTP give the same events with real sockets and files", "[sim][fidelity]") {
+  const int wanted = agentcore::test::amount(200, 40);
+  int compared = 0;
+  Comparison all;
+  for (std::uint64_t seed = 1; compared < wanted; ++seed) {
+    const Script script = script_of_seed(seed);
+    const bool is_large =
+        std::ranges::find(script.commands, Act::create_many, &Command::act) != script.commands.end();
+    if (script.setup[Knob::models] == 0 || is_large) continue;
+    ++compared;
+    CAPTURE(seed);
+    const Comparison one = compare(script);
+    all.sections += one.sections;
+    all.in_other_order += one.in_other_order;
+  }
+  CHECK(all.in_other_order < all.sections / 50);
+}
+
+// The comparison can fail.
+TEST_CASE("another answer is a difference", "[sim][fidelity]") {
+  const auto trace = [](std::string_view answer, std::uint32_t real) {
+    std::string problem;
+    return trace_of(comparable(script_from("set models 1\ncreate_root\nsend\n" + std::string(answer))), real,
+                    problem);
+  };
+  CHECK(comparison(trace("model_answers", 2), trace("model_answers", 1)).difference == "");
+  CHECK(comparison(trace("model_answers", 2), trace("server_errors 0 6", 1)).difference != "");
+  CHECK(comparison(trace("model_answers", 2), trace("server_sends", 1)).difference != "");
+}
