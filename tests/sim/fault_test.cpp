@@ -69,6 +69,19 @@ TEST_CASE("nothing is wrong after two failed calls of a scenario", "[sim][G5][G1
   }
 }
 
+// The opening of a store, call by call: SQLite reports a write-ahead log before it has written the file.
+TEST_CASE("each early call of the disk below a store may fail", "[sim][G14]") {
+  for (const Scenario& scenario : scenarios()) {
+    if (scenario.script.setup[Knob::store] < 2) continue;
+    for (std::size_t n = 1; n <= 60; ++n) {
+      Faults faults;
+      faults[FailedCall::disk].first = n;
+      INFO("agentcore-sim --script " << scenario.name << " --faults " << to_string(faults));
+      CHECK(run(scenario.script, false, faults).problem == "");
+    }
+  }
+}
+
 // A sweep in which no fault had an effect would find nothing.
 TEST_CASE("a failed call changes what happens in a scenario", "[sim]") {
   for (const Scenario& scenario : scenarios()) {

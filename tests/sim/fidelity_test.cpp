@@ -22,29 +22,32 @@ namespace {
 
 // What differs by nature is left out of the script:
 // - How many polls it takes until a byte has gone through a socket: after each command the loop is driven
-// until
-//   it is quiet.
-// - What a server says within a callback, and time that passes there: which requests have reached the server
-// by
-//   then depends on the sockets.
+//   until it is quiet.
+// - What a server says within a callback, and time that passes there: which requests have reached the
+//   server by then depends on the sockets.
 // - Faults that a system cannot be made to have on command (its disk, its executor): none.
-// - The next timer: libcurl has timers of its own. A fixed time passes instead, of two minutes at most: what
-// is
-//   due together after hours is one poll in the simulated world, and several with sockets.
+// - The next timer: libcurl has timers of its own. A fixed time passes instead, of two minutes at most:
+//   what is due together after hours is one poll in the simulated world, and several with sockets.
 // - The console: its clients are not on sockets here.
 // - Limits of calls: who gets a slot that was given back depends on which of two ends is read first.
+// - `calm`: all servers answer at once there while minutes pass, as at the end of a run.
+// - A budget of no time (small_batches): what is left for the next poll depends on how the bytes arrive.
+// - Limits of a few bytes (small_bytes): where an answer is cut depends on its pieces, and one idle
+//   connection makes the transport close those of others.
+// - Time-outs of a second (short_times): a tool and a request that were begun together may end in either
+//   order, as at the end of a run.
 Script comparable(const Script& script) {
   Script same{script.setup, {}};
-  same.setup[Knob::console] = 0;
-  same.setup[Knob::small_io] = 0;
-  same.setup[Knob::call_limits] = 0;
+  for (const Knob knob : {Knob::console, Knob::small_io, Knob::call_limits, Knob::small_batches,
+                          Knob::small_bytes, Knob::short_times})
+    same.setup[knob] = 0;
   for (Command command : script.commands) {
     const bool is_fault = command.act >= Act::disk_fails && command.act <= Act::disk_dies;
     const bool is_of_console = command.act >= Act::http_request && command.act <= Act::http_leaves;
     const bool is_poll = command.act == Act::poll || command.act == Act::poll_without_budget;
     const bool is_of_server = command.act >= Act::model_text && command.act <= Act::server_garbage;
     const bool is_time = command.act == Act::time_passes || command.act == Act::next_timer;
-    if (is_fault || is_of_console) continue;
+    if (is_fault || is_of_console || command.act == Act::calm) continue;
     if ((is_of_server || is_time) && command.place.is_callback()) continue;
     if (is_poll) command.act = Act::poll_until_quiet;
     if (command.act == Act::next_timer) command.act = Act::time_passes;
@@ -109,9 +112,8 @@ Lines comparable_events(const Lines& events, bool had_error, bool only_ends) {
 // - When a request has reached the server, within a command; and whether one that was cut at once has.
 // - The text of an error, which a request may cite: after the first one the bodies of requests do not count.
 // - At the end of a run all servers answer at once, and minutes pass; and when time passes, several timers
-// may be
-//   due together. Which of them, or which answer, comes first is no part of the script, and libcurl tries a
-//   request again whose kept connection has ended: only what ends counts there, and how.
+//   may be due together. Which of them, or which answer, comes first is no part of the script, and libcurl
+//   tries a request again whose kept connection has ended: only what ends counts there, and how.
 std::vector<Lines> comparable(const Lines& trace) {
   std::vector<Lines> sections(1);
   for (const std::string& line : trace) {

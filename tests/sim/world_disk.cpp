@@ -28,7 +28,7 @@ bool World::act_on_disk(const Command& command) {
       return true;
     case Act::disk_fills:
       file->disk().limit_space(first % 4 == 3 ? std::nullopt
-                                              : std::optional(std::uint64_t{first % 32} * 4'096));
+                                              : std::optional(std::uint64_t{first / 4 % 4} * 4'096));
       return true;
     case Act::disk_is_slow:
       file->disk().be_slow(std::chrono::milliseconds(1 + first * 7));
