@@ -110,6 +110,7 @@ void add_calm(Script& script, Random random) {
 }  // namespace
 
 std::uint32_t choices_of(Knob knob) {
+  if (knob == Knob::store) return 4;  // in memory, and in a file
   if (knob == Knob::models) return model_choices();
   if (knob == Knob::plain_arguments) return 1;  // for failing allocations
   if (knob == Knob::real) return 1;             // for a comparison
