@@ -124,6 +124,7 @@ std::string to_json(const StoredTurn& turn) {
   text.put("model_calls", turn.model_calls);
   text.put("repairs", turn.repairs);
   text.put("unreadable", turn.unreadable);
+  text.put("was_cut_off", turn.was_cut_off);
   if (!(turn.usage == Usage{})) text.add_json("usage", usage_json(turn.usage));
   text.put("cost", turn.cost);
   if (!turn.calls.empty()) text.add_json("calls", calls_json(turn.calls));
@@ -146,6 +147,7 @@ StoredTurn read_turn(const json& object) {
   get(object, "model_calls", turn.model_calls);
   get(object, "repairs", turn.repairs);
   get(object, "unreadable", turn.unreadable);
+  get(object, "was_cut_off", turn.was_cut_off);
   get_object(object, "usage", [&](const json& usage) { turn.usage = read_usage(usage); });
   get(object, "cost", turn.cost);
   if (turn.cost && !(*turn.cost >= 0)) refuse_field("cost", "is negative");

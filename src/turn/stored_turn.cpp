@@ -61,6 +61,7 @@ StoredTurn stored_turn(const core::Node& node, const Questions& questions, const
   turn.model_calls = active.model_calls;
   turn.repairs = active.repairs;
   turn.unreadable = active.unreadable;
+  turn.was_cut_off = active.was_cut_off;
   turn.usage = active.result->usage;
   if (active.usage_pending) turn.usage.complete = false;
   turn.cost = active.result->cost;

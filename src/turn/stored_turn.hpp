@@ -37,8 +37,9 @@ struct StoredTurn {
   MessageId message;
   bool asked = false;  // its question is in the conversation; false: it is one of a simulated answer
   bool delegated = false;
-  bool over = false;       // a verb has ended it, and the loop has not read that yet: it does not go on
-  bool has_words = false;  // TurnResult::text has the words of the last answer
+  bool over = false;         // a verb has ended it, and the loop has not read that yet: it does not go on
+  bool has_words = false;    // TurnResult::text has the words of the last answer
+  bool was_cut_off = false;  // an answer with calls was, and the model was told
   std::optional<loop::WallDeadline> deadline;
   bool deadline_of_message = false;  // TurnDeadline::Limit::message
   std::uint32_t attempt = 1;         // how often it was begun, or gone on with by a restart

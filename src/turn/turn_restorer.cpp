@@ -148,6 +148,7 @@ std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const Stored
   active.model_calls = stored.model_calls;
   active.repairs = stored.repairs;
   active.unreadable = stored.unreadable;
+  active.was_cut_off = stored.was_cut_off;
   active.result->usage = stored.usage;
   active.result->cost = stored.cost;
   active.questions = stored.questions;

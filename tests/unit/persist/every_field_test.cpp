@@ -190,12 +190,12 @@ TEST_CASE("every field of the record of a budget is kept", "[persist][restore][b
 TEST_CASE("every field of the record of a turn is kept", "[persist][restore][turns][G14]") {
   using turn::StoredTurn;
   const StoredTurn usual = usual_turn();
-  const auto& [number, message, asked, delegated, over, has_words, deadline, deadline_of_message, attempt,
-               allowed, model_calls, repairs, unreadable, usage, cost, calls, questions] = usual;
+  const auto& [number, message, asked, delegated, over, has_words, was_cut_off, deadline, deadline_of_message,
+               attempt, allowed, model_calls, repairs, unreadable, usage, cost, calls, questions] = usual;
   const auto& [prompt, completion, total, cached, reasoning, complete, cache_write] = usage;
   const std::size_t kept =
-      count_of(number, message, asked, delegated, over, has_words, deadline, deadline_of_message, attempt,
-               allowed, model_calls, repairs, unreadable, cost, calls, questions) +
+      count_of(number, message, asked, delegated, over, has_words, was_cut_off, deadline, deadline_of_message,
+               attempt, allowed, model_calls, repairs, unreadable, cost, calls, questions) +
       count_of(prompt, completion, total, cached, reasoning, complete, cache_write);
   const auto with_question = [](turn::RestoredQuestion question) {
     return Field<StoredTurn>{"questions", [question](StoredTurn& turn) { turn.questions = {question}; }};
@@ -217,6 +217,7 @@ TEST_CASE("every field of the record of a turn is kept", "[persist][restore][tur
        {"model_calls", [](StoredTurn& turn) { turn.model_calls = 5; }},
        {"repairs", [](StoredTurn& turn) { turn.repairs = 5; }},
        {"unreadable", [](StoredTurn& turn) { turn.unreadable = 5; }},
+       {"was_cut_off", [](StoredTurn& turn) { turn.was_cut_off = true; }},
        {"prompt_tokens", [](StoredTurn& turn) { turn.usage.prompt_tokens = 5; }},
        {"completion_tokens", [](StoredTurn& turn) { turn.usage.completion_tokens = 5; }},
        {"total_tokens", [](StoredTurn& turn) { turn.usage.total_tokens = 5; }},

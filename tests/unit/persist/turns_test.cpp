@@ -1024,6 +1024,31 @@ TEST_CASE("answers whose calls cannot be read count over a restart", "[persist][
   CHECK_FALSE(result_of(ends.all).parse_error.empty());
 }
 
+TEST_CASE("an answer that was cut off counts over a restart", "[persist][turns][cut_off]") {
+  MemoryStore store;
+  Tools tools;
+  const RestoreOptions options = tools.options(InterruptedTurns::go_on, Durability::each_step);
+  testing::ScriptedReply cut = calls({call("c1", "safe")});
+  cut.finish_reason = FinishReason::length;
+  {
+    Life life(store, options);
+    life.llm.enqueue(cut);
+    life.llm.enqueue(silence());
+    REQUIRE(life.create("a", {.code = {.tools = "tools"}}).send("go"));
+    poll(life);
+    REQUIRE(life.llm.calls() == 2);
+  }
+  Life life(store, options);
+  Ends ends(life);
+  life.llm.enqueue(cut);
+  life.llm.enqueue(answer("done"));
+  life.runtime.run_until_idle();
+  CHECK(life.llm.calls() == 1);  // the model was told before the restart
+  CHECK(result_of(ends.all).outcome == TurnOutcome::failed);
+  CHECK(result_of(ends.all).finish_reason == FinishReason::length);
+  CHECK(tools.begun.empty());
+}
+
 TEST_CASE("trees have different identities, also with the same seed", "[persist][turns]") {
   std::vector<std::string> keys;
   for (int tree = 0; tree < 2; ++tree) {
