@@ -71,8 +71,8 @@ inline bool holds_no_mutex() noexcept {
 }
 #endif
 
-// A build with AGENTCORE_YIELD_POINTS tells a ThreadSchedule which thread waits for which mutex; the real one
-// is free then. In all others these do nothing.
+// A build with AGENTCORE_YIELD_POINTS reports to a ThreadSchedule which thread waits for which mutex; the
+// real one is free then. In all others these do nothing.
 #ifdef AGENTCORE_YIELD_POINTS
 inline void before_lock(const void* mutex, bool shared = false) noexcept {
   if (thread_schedule) thread_schedule->lock(mutex, shared);

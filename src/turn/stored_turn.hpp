@@ -39,7 +39,7 @@ struct StoredTurn {
   bool delegated = false;
   bool over = false;         // a verb has ended it, and the loop has not read that yet: it does not go on
   bool has_words = false;    // TurnResult::text has the words of the last answer
-  bool was_cut_off = false;  // an answer with calls was, and the model was told
+  bool was_cut_off = false;  // an answer with calls was, and the model has been informed
   std::optional<loop::WallDeadline> deadline;
   bool deadline_of_message = false;  // TurnDeadline::Limit::message
   std::uint32_t attempt = 1;         // how often it was begun, or gone on with by a restart

@@ -24,7 +24,7 @@ namespace agentcore::testing {
 /// only reason says so. `path`: the path of the URL of the request; what it ends with decides the dialect:
 /// "/chat/completions", "/responses" or "/messages". In a dialect that is not the provider's usual one the
 /// rules are those of OpenAI or Anthropic, but for what the provider's server does in every dialect: it takes
-/// only texts, or it takes reasoning that nobody signed. Empty: the usual one.
+/// only texts, or it takes unsigned reasoning. Empty: the usual one.
 ///
 /// The servers of tests can use it to refuse what real servers would:
 ///
