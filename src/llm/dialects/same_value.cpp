@@ -112,15 +112,14 @@ class OneSpelling final : public nlohmann::json_sax<nlohmann::json> {
   std::string text_;
 };
 
-// Empty: it is no JSON, or nested too deep.
+}  // namespace
+
 std::string one_spelling(std::string_view text) {
   OneSpelling spelling;
   const bool is_read = core::json_depth(text) <= core::max_json_depth &&
                        nlohmann::json::sax_parse(text.begin(), text.end(), &spelling);
   return is_read ? spelling.take() : std::string();
 }
-
-}  // namespace
 
 bool same_value(std::string_view a, std::string_view b) {
   const std::string first = one_spelling(a);

@@ -3,6 +3,7 @@
 #include "llm/dialects/same_value.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace agentcore::detail::llm {
@@ -239,16 +240,33 @@ void ToolCallAssembler::end_arguments(Slot& slot) {
 }
 
 // True if the call is one of those: it is not reported again. All have their ids as they were received.
-bool ToolCallAssembler::joins_known(std::vector<ToolCall>& calls, ToolCall& call) {
+// `spellings`: of the arguments of `calls`, made when they are needed, so that each text is read once however
+// many calls have the same id.
+bool ToolCallAssembler::joins_known(std::vector<ToolCall>& calls,
+                                    std::vector<std::optional<std::string>>& spellings, ToolCall& call) {
   if (call.id.empty()) return false;
-  const auto known = std::ranges::find_if(calls, [&call](const ToolCall& other) {
-    return other.id == call.id && other.name == call.name &&
-           (other.arguments.empty() || call.arguments.empty() ||
-            same_arguments(other.arguments, call.arguments));
-  });
-  if (known == calls.end()) return false;
-  if (known->arguments.empty()) known->arguments = std::move(call.arguments);
-  return true;
+  spellings.resize(calls.size());
+  std::optional<std::string> spelling;
+  const auto spell = [](const std::string& arguments) {
+    return one_spelling(is_json_blank(arguments) ? std::string_view("{}") : arguments);
+  };
+  const auto is_same = [&](const ToolCall& other, std::optional<std::string>& spelling_of_other) {
+    if (other.arguments.empty() || call.arguments.empty()) return true;
+    if (same_tokens(other.arguments, call.arguments)) return true;
+    if (!spelling) spelling = spell(call.arguments);
+    if (!spelling_of_other) spelling_of_other = spell(other.arguments);
+    return !spelling->empty() && *spelling == *spelling_of_other;
+  };
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    ToolCall& known = calls[i];
+    if (known.id != call.id || known.name != call.name || !is_same(known, spellings[i])) continue;
+    if (known.arguments.empty()) {
+      known.arguments = std::move(call.arguments);
+      spellings[i].reset();
+    }
+    return true;
+  }
+  return false;
 }
 
 void ToolCallAssembler::leave_ids_to_first(std::vector<ToolCall>& calls) {
@@ -261,12 +279,13 @@ ToolCallFault ToolCallAssembler::finish(std::vector<ToolCall>& calls, std::vecto
                                         bool ended_normally) {
   std::ranges::stable_sort(slots_, {}, &Slot::index);
   ToolCallFault fault = ToolCallFault::none;
+  std::vector<std::optional<std::string>> spellings;
   for (Slot& slot : std::exchange(slots_, {})) {
     end_arguments(slot);
     if (ended_normally && slot.has_ended && is_json_blank(slot.call.arguments)) slot.call.arguments = "{}";
     if (slot.call.name.empty()) {
       fault = ToolCallFault::no_name;
-    } else if (!joins_known(calls, slot.call)) {
+    } else if (!joins_known(calls, spellings, slot.call)) {
       calls.push_back(std::move(slot.call));
       places.push_back(std::move(slot.item));
     }

@@ -57,9 +57,8 @@ enum class ToolCallFault : unsigned char {
 // index it belongs to that call, whatever its id (vLLM makes up a new one), unless the name differs.
 //
 // Servers repeat themselves. What was seen before is decided here, for all dialects:
-// - Calls with the same id (as it was received), name and arguments are one call. Every further call with
-// that
-//   id loses it in the end. Without ids, equal calls are several calls.
+// - Calls with the same id (as it was received), name and arguments are one call. Every further call
+//   with that id loses it in the end. Without ids, equal calls are several calls.
 // - Arguments are the same if their JSON has the same value (same_value.hpp).
 // - Arguments that begin again after their end, without a name, are the same arguments once more, or replace
 //   an empty object that stood in for them. A piece that repeats all of the arguments so far replaces them.
@@ -116,7 +115,8 @@ class ToolCallAssembler {
   ToolCallFault set_arguments(Slot& slot, std::string&& arguments);
   ToolCallFault take_bytes(std::size_t more, std::size_t less = 0) noexcept;
   static void end_arguments(Slot& slot);
-  static bool joins_known(std::vector<ToolCall>& calls, ToolCall& call);
+  static bool joins_known(std::vector<ToolCall>& calls, std::vector<std::optional<std::string>>& spellings,
+                          ToolCall& call);
   static void leave_ids_to_first(std::vector<ToolCall>& calls);
 
   std::size_t max_bytes_;
