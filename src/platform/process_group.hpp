@@ -3,33 +3,19 @@
 
 #include "core/home_process.hpp"
 #include "core/mutex.hpp"
+#include "platform/process_system.hpp"
 
 #include <optional>
-#include <string_view>
 
 namespace agentcore::detail::platform {
-
-using ProcessId = int;
-
-struct ExitStatus {
-  enum class Kind : unsigned char {
-    exited,     // number: its exit code
-    signalled,  // number: the signal that ended it
-    lost,       // reaped by other code, e.g. because the host ignores SIGCHLD
-  };
-  Kind kind = Kind::lost;
-  int number = 0;
-};
-
-// "SIGTERM", or nothing if the number is not one of a usual end.
-std::string_view signal_name(int number) noexcept;
 
 // The group's number is its leader's pid. The system may reuse the number as soon as the leader is reaped and
 // its group is empty, but not before. So: every signal is sent under the mutex and only before the leader is
 // reaped, and reaping takes the mutex. No signal ever reaches another process.
 class ProcessGroup {
  public:
-  ProcessGroup() = default;
+  // The system must outlive the group.
+  explicit ProcessGroup(ProcessSystem& system) noexcept : system_(system) {}
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
@@ -38,8 +24,8 @@ class ProcessGroup {
 
   // Sends SIGTERM or SIGKILL to the whole group, at once; does nothing when there is none. Never blocks
   // longer than the system calls of another call here. @threadsafe (G5)
-  void terminate() noexcept;
-  void kill() noexcept;
+  void terminate() noexcept { signal(Signal::terminate); }
+  void kill() noexcept { signal(Signal::kill); }
 
   // If the leader has ended: kills the rest of the group, reaps the leader and returns its exit status. Does
   // not wait. Returns nothing once the leader was reaped.
@@ -49,9 +35,10 @@ class ProcessGroup {
   bool alive() const noexcept;
 
  private:
-  void signal(int number) noexcept;
-  void send(int number) const noexcept AGENTCORE_REQUIRES(mutex_);
+  void signal(Signal signal) noexcept;
+  void send(Signal signal) const noexcept AGENTCORE_REQUIRES(mutex_);
 
+  ProcessSystem& system_;
   mutable core::Mutex mutex_;
   core::HomeProcess home_;
   ProcessId leader_ AGENTCORE_GUARDED_BY(mutex_) = 0;

@@ -1,8 +1,6 @@
 #include "process/process.hpp"
 
 #include "loop/time.hpp"
-#include "platform/await_readable.hpp"
-#include "platform/pipe.hpp"
 #include "process/processes.hpp"
 
 #include <algorithm>
@@ -22,6 +20,16 @@ constexpr Duration longest_check_interval = std::chrono::milliseconds(50);
 // as another user; a destructor does not wait for those.
 constexpr Duration longest_kill_wait = std::chrono::seconds(1);
 
+// A call that a signal has interrupted is made again.
+template <typename Call>
+std::ptrdiff_t uninterrupted(Call&& call) noexcept {
+  std::ptrdiff_t count = 0;
+  do {
+    count = call();
+  } while (count < 0 && errno == EINTR);
+  return count;
+}
+
 }  // namespace
 
 void CappedText::append(std::string_view bytes) {
@@ -31,7 +39,13 @@ void CappedText::append(std::string_view bytes) {
 }
 
 Process::Process(Processes& all, std::uint64_t id, const ProcessOptions& options, OnEnd on_end)
-    : all_(all), engine_(all.engine()), id_(id), options_(options), on_end_(std::move(on_end)) {
+    : all_(all),
+      engine_(all.engine()),
+      system_(all.system()),
+      id_(id),
+      options_(options),
+      on_end_(std::move(on_end)),
+      group_(system_) {
   output_.kept.limit = errors_.kept.limit = options_.max_output_bytes;
 }
 
@@ -50,7 +64,7 @@ std::string Process::run(platform::Spawned spawned, std::string input, StopToken
   to_write_ = std::move(input);
   output_.descriptor = std::move(spawned.output);
   errors_.descriptor = std::move(spawned.errors);
-  if (options_.watch == ExitWatch::automatic) exit_ = platform::open_exit_descriptor(spawned.pid);
+  if (options_.watch == ExitWatch::automatic) exit_ = system_.open_exit_descriptor(spawned.pid);
   if (exit_ && engine_.watch(exit_.get(), loop::IoEvents::readable, *this)) exit_.reset();
   if (!exit_) check_end_later();
   std::error_code refused;
@@ -100,8 +114,9 @@ void Process::check_end_later() {
 }
 
 void Process::write_some() {
-  const std::ptrdiff_t count = platform::write_quietly(input_, std::string_view(to_write_).substr(written_));
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const std::string_view rest = std::string_view(to_write_).substr(written_);
+  const std::ptrdiff_t count = uninterrupted([&] { return system_.write(input_, rest); });
+  if (count < 0 && errno == EAGAIN) return;
   if (count > 0) written_ += static_cast<std::size_t>(count);
   if (count > 0 && written_ < to_write_.size()) return;
   close(input_);  // all is written, or the program reads no more
@@ -111,9 +126,9 @@ void Process::write_some() {
 // Returns the number of bytes read. Closes the stream at its end.
 std::size_t Process::read_some(Stream& stream, std::size_t at_most) {
   auto& buffer = all_.buffer();
-  const std::ptrdiff_t count =
-      platform::read_some(stream.descriptor, std::span(buffer).first(std::min(at_most, buffer.size())));
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  const std::span into = std::span(buffer).first(std::min(at_most, buffer.size()));
+  const std::ptrdiff_t count = uninterrupted([&] { return system_.read(stream.descriptor, into); });
+  if (count < 0 && errno == EAGAIN) return 0;
   if (count <= 0) {
     close(stream.descriptor);
     return 0;
@@ -127,7 +142,7 @@ std::size_t Process::read_some(Stream& stream, std::size_t at_most) {
 // and write without end.
 void Process::read_rest(Stream& stream) {
   if (!stream.descriptor) return;
-  for (std::size_t left = platform::bytes_held(stream.descriptor); left > 0;) {
+  for (std::size_t left = system_.bytes_held(stream.descriptor); left > 0;) {
     const std::size_t count = read_some(stream, left);
     if (count == 0) return;
     left -= count;
@@ -156,13 +171,10 @@ void Process::cancel(std::uint64_t& timer) noexcept {
 
 void Process::end_group() noexcept {
   kill();
-  const auto give_up = std::chrono::steady_clock::now() + longest_kill_wait;
-  while (group_.alive() && !group_.try_reap()) {
-    const auto left = give_up - std::chrono::steady_clock::now();
-    if (left <= Duration(0)) return;
-    platform::await_readable(exit_.get(),
-                             exit_ ? left : std::min<Duration>(left, std::chrono::milliseconds(1)));
-  }
+  Duration left = longest_kill_wait;
+  while (group_.alive() && !group_.try_reap() && left > Duration(0))
+    left -= system_.await_readable(exit_.get(),
+                                   exit_ ? left : std::min<Duration>(left, std::chrono::milliseconds(1)));
 }
 
 }  // namespace agentcore::detail::process

@@ -5,7 +5,7 @@
 #include "loop/engine.hpp"
 #include "platform/descriptor.hpp"
 #include "platform/process_group.hpp"
-#include "platform/spawn.hpp"
+#include "platform/process_system.hpp"
 
 #include <agentcore/llm_client.hpp>
 
@@ -98,6 +98,7 @@ class Process final : private loop::IoHandler {
 
   Processes& all_;
   loop::Engine& engine_;
+  platform::ProcessSystem& system_;
   const std::uint64_t id_;
   const ProcessOptions options_;
   OnEnd on_end_;

@@ -16,11 +16,27 @@ struct Slot {
   Slot& operator=(const Slot&) = delete;
 };
 
+// Where the programs of an engine run.
+struct ChosenSystem {
+  explicit ChosenSystem(std::shared_ptr<platform::ProcessSystem> chosen) noexcept
+      : system(std::move(chosen)) {}
+  const std::shared_ptr<platform::ProcessSystem> system;
+};
+
+std::shared_ptr<platform::ProcessSystem> system_of(loop::Engine& engine) {
+  const auto make = [] { return std::make_shared<ChosenSystem>(platform::make_process_system()); };
+  return engine.service<ChosenSystem>(make)->system;
+}
+
 }  // namespace
+
+void Processes::install(loop::Engine& engine, std::shared_ptr<platform::ProcessSystem> system) {
+  engine.service<ChosenSystem>([&] { return std::make_shared<ChosenSystem>(std::move(system)); });
+}
 
 std::shared_ptr<Processes> Processes::of(loop::Engine& engine) {
   const auto make = [&engine] {
-    auto processes = std::make_shared<Processes>(engine);
+    auto processes = std::make_shared<Processes>(engine, system_of(engine));
     engine.add_source(processes);
     return std::make_shared<Slot>(std::move(processes));
   };
@@ -35,7 +51,7 @@ std::string Processes::start(SubprocessCommand command, const ProcessOptions& op
       running_.emplace(id, std::make_unique<Process>(*this, id, options, std::move(on_end))).first;
   std::string error;
   try {
-    platform::Spawned spawned = platform::spawn(command);
+    platform::Spawned spawned = system_->spawn(command);
     error = std::move(spawned.error);
     if (error.empty())
       error = place->second->run(std::move(spawned), std::move(command.input), std::move(stop));

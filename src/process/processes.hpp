@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace agentcore::detail::process {
 
@@ -20,8 +21,11 @@ namespace agentcore::detail::process {
 class Processes final : public loop::Source {
  public:
   static std::shared_ptr<Processes> of(loop::Engine& engine);
+  // For tests: the programs of that engine are those of `system`. Called before the first of().
+  static void install(loop::Engine& engine, std::shared_ptr<platform::ProcessSystem> system);
 
-  explicit Processes(loop::Engine& engine) noexcept : engine_(engine) {}
+  Processes(loop::Engine& engine, std::shared_ptr<platform::ProcessSystem> system) noexcept
+      : engine_(engine), system_(std::move(system)) {}
   ~Processes() { close(); }
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
@@ -37,6 +41,7 @@ class Processes final : public loop::Source {
 
   // For Process.
   loop::Engine& engine() noexcept { return engine_; }
+  platform::ProcessSystem& system() noexcept { return *system_; }
   void note_stopped() noexcept;  // a Process was stopped. @threadsafe
   void on_end(Process& process, ExitStatus status);
   std::array<char, 65536>& buffer() noexcept { return buffer_; }
@@ -48,6 +53,7 @@ class Processes final : public loop::Source {
 
  private:
   loop::Engine& engine_;
+  const std::shared_ptr<platform::ProcessSystem> system_;
   std::shared_ptr<loop::Waker> waker_ = engine_.waker();
   core::Atomic<bool> stopped_{false};  // some Process was, since run_control() last looked
   std::map<std::uint64_t, std::unique_ptr<Process>> running_;

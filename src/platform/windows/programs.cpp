@@ -1,8 +1,6 @@
 // Programs as tools: not built for Windows yet. spawn() says so, and nothing else here is ever needed.
 #include "core/home_process.hpp"
-#include "platform/pipe.hpp"
-#include "platform/process_group.hpp"
-#include "platform/spawn.hpp"
+#include "platform/process_system.hpp"
 
 #ifdef _WIN32
 
@@ -15,61 +13,44 @@ std::int64_t agentcore::detail::core::process_id() noexcept {
 
 namespace agentcore::detail::platform {
 
-Spawned spawn(const SubprocessCommand& command) {
-  Spawned spawned;
-  spawned.error = command.arguments.empty() ? "cannot start a program"
-                                            : "cannot start \"" + command.arguments.front() + "\"";
-  spawned.error +=
-      ": programs as tools are not supported on Windows; use a function tool that starts the program";
-  return spawned;
-}
+namespace {
 
-Descriptor open_exit_descriptor(ProcessId /*pid*/) noexcept {
-  return Descriptor();
-}
+class NoProcesses final : public ProcessSystem {
+ public:
+  Spawned spawn(const SubprocessCommand& command) override {
+    Spawned spawned;
+    spawned.error = command.arguments.empty() ? "cannot start a program"
+                                              : "cannot start \"" + command.arguments.front() + "\"";
+    spawned.error +=
+        ": programs as tools are not supported on Windows; use a function tool that starts the program";
+    return spawned;
+  }
 
-bool open_pipe(Pipe& /*pipe*/) noexcept {
-  errno = ENOSYS;
-  return false;
-}
+  Descriptor open_exit_descriptor(ProcessId) noexcept override { return Descriptor(); }
+  bool signal_group(ProcessId, Signal) noexcept override { return false; }
+  bool signal(ProcessId, Signal) noexcept override { return false; }
+  ChildState look_at(ProcessId) noexcept override { return ChildState::gone; }
+  ChildState reap(ProcessId, ExitStatus&) noexcept override { return ChildState::gone; }
+  std::ptrdiff_t read(const Descriptor&, std::span<char>) noexcept override {
+    errno = ENOSYS;
+    return -1;
+  }
+  std::size_t bytes_held(const Descriptor&) noexcept override { return 0; }
+  std::ptrdiff_t write(const Descriptor&, std::string_view) noexcept override {
+    errno = ENOSYS;
+    return -1;
+  }
+  Duration await_readable(int, Duration at_most) noexcept override { return at_most; }
+};
 
-void stop_blocking(const Descriptor& /*descriptor*/) noexcept {
-}
+}  // namespace
 
-std::ptrdiff_t read_some(const Descriptor& /*descriptor*/, std::span<char> /*buffer*/) noexcept {
-  errno = ENOSYS;
-  return -1;
-}
-
-std::size_t bytes_held(const Descriptor& /*descriptor*/) noexcept {
-  return 0;
-}
-
-std::ptrdiff_t write_quietly(const Descriptor& /*descriptor*/, std::string_view /*bytes*/) noexcept {
-  errno = ENOSYS;
-  return -1;
+std::shared_ptr<ProcessSystem> make_process_system() {
+  return std::make_shared<NoProcesses>();
 }
 
 std::string_view signal_name(int /*number*/) noexcept {
   return "";
-}
-
-void ProcessGroup::lead(ProcessId leader) noexcept {
-  leader_ = leader;
-}
-
-void ProcessGroup::terminate() noexcept {
-}
-
-void ProcessGroup::kill() noexcept {
-}
-
-std::optional<ExitStatus> ProcessGroup::try_reap() noexcept {
-  return std::nullopt;
-}
-
-bool ProcessGroup::alive() const noexcept {
-  return alive_;
 }
 
 }  // namespace agentcore::detail::platform

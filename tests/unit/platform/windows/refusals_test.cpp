@@ -1,7 +1,7 @@
 // What Windows cannot do is refused by name.
 #ifdef _WIN32
 
-#include "platform/spawn.hpp"
+#include "platform/process_system.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/loop_attachment.hpp>
@@ -14,7 +14,7 @@ using namespace agentcore;
 TEST_CASE("a program is not started on Windows, and the reason says so", "[process]") {
   SubprocessCommand command;
   command.arguments = {"tool.exe"};
-  const auto spawned = detail::platform::spawn(command);
+  const auto spawned = detail::platform::make_process_system()->spawn(command);
   CHECK(spawned.pid == -1);
   CHECK(spawned.error ==
         "cannot start \"tool.exe\": programs as tools are not supported on Windows; use a function tool that "
