@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <new>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -32,9 +33,14 @@ std::ptrdiff_t uninterrupted(Call&& call) noexcept {
 
 }  // namespace
 
-void CappedText::append(std::string_view bytes) {
-  const std::size_t room = std::min(limit - text.size(), bytes.size());
-  text.append(bytes.substr(0, room));
+void CappedText::append(std::string_view bytes) noexcept {
+  std::size_t room = std::min(limit - text.size(), bytes.size());
+  try {
+    text.append(bytes.substr(0, room));
+  } catch (const std::bad_alloc&) {
+    limit = text.size();
+    room = 0;
+  }
   dropped += bytes.size() - room;
 }
 

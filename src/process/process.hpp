@@ -32,13 +32,13 @@ enum class ExitWatch : unsigned char {
   timer,      // by checks at growing intervals of 1 to 50 ms
 };
 
-// The beginning of the output; the rest is only counted.
+// The beginning of the output; the rest is only counted, as is everything after memory was short.
 struct CappedText {
   std::string text;
   std::size_t limit = 0;
   std::size_t dropped = 0;
 
-  void append(std::string_view bytes);
+  void append(std::string_view bytes) noexcept;
 };
 
 struct ProcessEnd {

@@ -34,8 +34,8 @@ class Processes final : public loop::Source {
   std::string start(SubprocessCommand command, const ProcessOptions& options, StopToken stop,
                     Process::OnEnd on_end);
   void close() noexcept;
-  // The id of the program that was started last.
-  std::uint64_t last_id() const noexcept { return last_id_; }
+  // The id of the program that is started next.
+  std::uint64_t next_id() const noexcept { return last_id_ + 1; }
   // If the program of that id has ended, and the loop has not read that yet: reports its end.
   void look(std::uint64_t id);
 

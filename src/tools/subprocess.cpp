@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,6 +86,18 @@ ToolResult result_of(const detail::process::ProcessEnd& end, std::size_t max_byt
   return result;
 }
 
+// Allocates nothing if that fails: the program has ended, and its call must have a result.
+ToolResult result_or_why_not(const detail::process::ProcessEnd& end, std::size_t max_bytes) {
+  try {
+    return result_of(end, max_bytes);
+  } catch (const std::bad_alloc&) {
+    ToolResult result;
+    result.success = false;
+    result.message = "out of memory";
+    return result;
+  }
+}
+
 // Holds its own copy of the options: the host's code may destroy the tool meanwhile.
 void start_program(std::shared_ptr<const SubprocessOptions> options, detail::process::ExitWatch watch,
                    const nlohmann::json& arguments, const ToolContext& context, const ToolDone& done) {
@@ -96,13 +109,14 @@ void start_program(std::shared_ptr<const SubprocessOptions> options, detail::pro
   if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
   const detail::process::ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
   const std::shared_ptr<detail::process::Processes> all = detail::process::Processes::of(*engine);
-  const std::string error = all->start(
-      std::move(command), limits, context.stop(),
-      [done, max_bytes](const detail::process::ProcessEnd& end) { done(result_of(end, max_bytes)); });
-  if (!error.empty()) return done(ToolResult::failed(detail::core::valid_utf8(error)));
-  ContextAccess::scope(context).begin->set_look([programs = std::weak_ptr(all), id = all->last_id()] {
+  // Before the start: what throws here must not leave a program whose call has failed.
+  ContextAccess::scope(context).begin->set_look([programs = std::weak_ptr(all), id = all->next_id()] {
     if (const auto running = programs.lock()) running->look(id);
   });
+  const std::string error = all->start(
+      std::move(command), limits, context.stop(),
+      [done, max_bytes](const detail::process::ProcessEnd& end) { done(result_or_why_not(end, max_bytes)); });
+  if (!error.empty()) done(ToolResult::failed(detail::core::valid_utf8(error)));
 }
 
 }  // namespace

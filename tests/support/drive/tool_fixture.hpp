@@ -3,6 +3,7 @@
 
 #include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
+#include "support/observe/host_code.hpp"
 #include "tools/call_scope.hpp"
 
 #include <agentcore/runtime.hpp>
@@ -38,6 +39,7 @@ struct CallRecord final : detail::tools::CallOwner {
   }
   std::vector<std::string>* tool_children(const detail::tools::CallScope&) override { return nullptr; }
   void on_result(const detail::tools::CallScope& call, ToolResult result) override {
+    const HostCode host;
     const bool first =
         results.emplace(call.operation.serial, Entry{std::move(result), std::this_thread::get_id()}).second;
     CHECK(first);
