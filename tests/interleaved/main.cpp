@@ -4,6 +4,7 @@
 //        agentcore-sim-threads --seed N --print | --trace
 //        agentcore-sim-threads --script FILE [--trace] [--shrink]
 #include "interleaved/run.hpp"
+#include "interleaved/seeds.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -58,7 +59,7 @@ void print_trace(const Result& result) {
 
 int report(const Script& script, const Result& failed, bool shrinks) {
   const Script smallest = shrinks ? shrink(script, failed.problem) : script;
-  const Result again = run(smallest, true);
+  const Result again = run(smallest, {.trace = true});
   std::cout << again.problem << '\n';
   print_trace(again);
   std::cout << "TEST_CASE(\"...\", \"[interleaved]\") {\n  CHECK(run(script_from(R\"(\n"
@@ -71,7 +72,7 @@ int run_one(const Script& script, const Options& options) {
     std::cout << to_text(script);
     return 0;
   }
-  const Result result = run(script, options.trace);
+  const Result result = run(script, {.trace = options.trace});
   if (!result.problem.empty()) return report(script, result, options.shrink);
   if (options.trace) print_trace(result);
   std::cout << "nothing was wrong\n";
@@ -85,17 +86,17 @@ int run_many(const Options& options) {
   };
   std::map<std::string, std::uint64_t> counts;
   std::uint64_t runs = 0, steps = 0, switches = 0;
+  Seeds seeds;
   for (; runs < options.runs; ++runs) {
     if (options.seconds != 0 && seconds() > static_cast<double>(options.seconds)) break;
-    const Script script = generate(options.seed + runs);
-    const Result result = run(script);
+    const Result result = seeds.run(options.seed + runs);
     steps += result.steps;
     switches += result.switches;
     for (const auto& [what, count] : result.counts) counts[what] += count;
     if (result.problem.empty()) continue;
     std::cout << "seed " << options.seed + runs << " after " << runs + 1 << " runs: " << result.problem
               << std::endl;
-    return report(script, result, true);
+    return report(seeds.script(options.seed + runs), result, true);
   }
   std::cout << runs << " runs from seed " << options.seed << ", " << steps << " steps, " << switches
             << " switches, in " << static_cast<int>(seconds()) << " s: nothing was wrong\n";
@@ -121,7 +122,7 @@ int main(int count, char** words) {
     text << file.rdbuf();
     code = run_one(script_from(text.str()), *options);
   } else if (options->runs == 0) {
-    code = run_one(generate(options->seed), *options);
+    code = run_one(Seeds().script(options->seed), *options);
   } else {
     code = run_many(*options);
   }

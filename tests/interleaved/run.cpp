@@ -1,10 +1,12 @@
 #include "interleaved/run.hpp"
 
 #include "interleaved/world.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace agentcore::interleaved {
@@ -62,7 +64,7 @@ class Shrinking {
           });
   }
   void simplify() {
-    for (const auto knob : {&Script::lease, &Script::handler, &Script::warm})
+    for (const auto knob : {&Script::lease, &Script::handler, &Script::deaf, &Script::warm})
       if (script_.*knob != 0) try_out([knob](Script& smaller) { smaller.*knob = 0; });
     while (script_.agents > 1 && try_out([](Script& smaller) {
              --smaller.agents;
@@ -70,10 +72,13 @@ class Shrinking {
            })) {
     }
     for (std::size_t i = 0; i < script_.threads.size(); ++i)
-      for (std::size_t at = 0; at < script_.threads[i].size(); ++at)
+      for (std::size_t at = 0; at < script_.threads[i].size(); ++at) {
+        if (script_.threads[i][at].moment != Moment::now)
+          try_out([&](Script& smaller) { smaller.threads[i][at].moment = Moment::now; });
         for (const auto number : {&Command::a, &Command::b})
           if (script_.threads[i][at].*number != 0)
             try_out([&](Script& smaller) { smaller.threads[i][at].*number = 0; });
+      }
   }
 
   static constexpr int most_runs = 3'000;
@@ -84,15 +89,18 @@ class Shrinking {
 
 }  // namespace
 
-Result run(const Script& script, bool keeps_trace) {
+Result run(const Script& script, Keeps keeps) {
+  std::optional<test::KeepsFreedMemory> memory;
+  if (keeps.steps) memory.emplace();
   // After a deadlock the threads keep it for ever.
   const auto world = std::make_shared<World>(script);
   std::vector<std::function<void(Scheduler&)>> threads;
   for (std::uint32_t i = 0; i < script.threads.size(); ++i)
     threads.emplace_back([world, i](Scheduler& scheduler) { world->run(scheduler, i); });
-  Outcome outcome = Scheduler::run(script.schedule(), std::move(threads), keeps_trace);
-  Result result{world->problem(), outcome.hash,    outcome.steps,
-                outcome.switches, world->counts(), std::move(outcome.trace)};
+  Outcome outcome = Scheduler::run(script.schedule(), std::move(threads), keeps);
+  Result result{world->problem(),        outcome.hash,    outcome.steps,
+                outcome.switches,        world->counts(), std::move(outcome.trace),
+                std::move(outcome.taken)};
   if (outcome.end == Ending::deadlock) result.problem = "deadlock: " + outcome.who;
   if (outcome.end == Ending::endless) result.problem = "endless: " + outcome.who;
   return result;

@@ -19,9 +19,11 @@ struct Result {
   std::uint64_t switches = 0;
   std::map<std::string, std::uint64_t> counts;  // of commands
   std::vector<std::string> trace;
+  std::vector<Step> taken;
 };
 
-Result run(const Script& script, bool keeps_trace = false);
+// With Keeps::steps no memory is used twice during the run: each object has a number of its own.
+Result run(const Script& script, Keeps keeps = {});
 // The smallest script that was found to break the same rule as `problem` says.
 Script shrink(Script script, std::string_view problem);
 // The same for any question about a script.

@@ -79,15 +79,15 @@ struct Scheduler::Done {
   std::binary_semaphore ended{0};
 };
 
-Scheduler::Scheduler(Schedule schedule, bool keeps_trace)
-    : schedule_(std::move(schedule)), keeps_trace_(keeps_trace), done_(std::make_unique<Done>()) {
+Scheduler::Scheduler(Schedule schedule, Keeps keeps)
+    : schedule_(std::move(schedule)), keeps_(keeps), done_(std::make_unique<Done>()) {
 }
 Scheduler::~Scheduler() = default;
 
 Outcome Scheduler::run(Schedule schedule, std::vector<std::function<void(Scheduler&)>> functions,
-                       bool keeps_trace) {
+                       Keeps keeps) {
   // Threads that wait for ever keep it.
-  const std::shared_ptr<Scheduler> self(new Scheduler(std::move(schedule), keeps_trace));
+  const std::shared_ptr<Scheduler> self(new Scheduler(std::move(schedule), keeps));
   for (std::uint32_t i = 0; i < functions.size(); ++i) {
     auto thread = std::make_unique<Thread>();
     thread->number = i;
@@ -138,7 +138,7 @@ void Scheduler::begin_command(std::string what) {
 }
 
 void Scheduler::say(const std::string& line) {
-  if (keeps_trace_) outcome_.trace.push_back(std::to_string(running_) + "  " + line);
+  if (keeps_.trace) outcome_.trace.push_back(std::to_string(running_) + "  " + line);
 }
 
 void Scheduler::step() noexcept {
@@ -158,11 +158,18 @@ void Scheduler::fall_if_due(Thread& thread) noexcept {
     fall(thread, falls[thread.next_fall++].rank);
 }
 
-void Scheduler::note(Access access, Place where) noexcept {
+void Scheduler::keep_step(const void* object, const Thread& thread) noexcept {
+  const auto number = objects_.try_emplace(object, static_cast<std::uint32_t>(objects_.size())).first->second;
+  outcome_.taken.push_back({thread.number, static_cast<std::uint32_t>(thread.command - 1), thread.step,
+                            number, thread.access, thread.where});
+}
+
+void Scheduler::note(const void* object, Access access, Place where) noexcept {
   Thread& thread = me();
   ++thread.step;
   thread.access = access;
   thread.where = where;
+  if (keeps_.steps && object && thread.command != 0) keep_step(object, thread);
   ++outcome_.steps;
   for (const std::uint64_t value :
        {std::uint64_t{running_}, std::uint64_t{where.line}, static_cast<std::uint64_t>(access)})
@@ -174,9 +181,9 @@ void Scheduler::note(Access access, Place where) noexcept {
   fall_if_due(thread);
 }
 
-void Scheduler::yield(const void*, Access access, Place where) noexcept {
+void Scheduler::yield(const void* object, Access access, Place where) noexcept {
   if (me().quiet != 0) return;
-  note(access, where);
+  note(object, access, where);
   if (outcome_.steps > most_steps) return end(Ending::endless);
   go_on();
 }
@@ -220,7 +227,7 @@ void Scheduler::go_on() noexcept {
   if (next == no_thread) return end(Ending::deadlock);
   in_a_row_ = 0;
   ++outcome_.switches;
-  if (keeps_trace_) {
+  if (keeps_.trace) {
     const Thread& thread = me();
     say("before " + std::string(file_name(thread.where.file)) + ":" + std::to_string(thread.where.line) +
         " (" + std::string(name(thread.access)) + ", step " + std::to_string(thread.step) + "): thread " +
@@ -325,7 +332,7 @@ void Scheduler::unlock(const void* mutex, bool shared) noexcept {
 void Scheduler::wait(const void* condition, const void* mutex) noexcept {
   free(mutex, false);
   Thread& thread = me();
-  note(Access::wait, Place());
+  note(nullptr, Access::wait, Place());
   thread.state = Thread::State::waits;
   thread.object = condition;
   go_on();
@@ -344,7 +351,7 @@ void Scheduler::notify(const void* condition, bool all) noexcept {
 bool Scheduler::sleep() noexcept {
   Thread& thread = me();
   if (!thread.woken) {
-    note(Access::wait, Place());
+    note(nullptr, Access::wait, Place());
     thread.state = Thread::State::sleeps;
     go_on();
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace agentcore::interleaved {
@@ -27,6 +28,16 @@ struct Schedule {
   std::vector<std::vector<std::vector<Fall>>> falls;  // of each thread, of each of its commands, by step
 };
 
+// A yield point that was passed. The same number of `object`: the same object.
+struct Step {
+  std::uint32_t thread = 0;
+  std::uint32_t command = 0;  // of the thread, from 0
+  std::uint32_t step = 0;     // of the command, from 1
+  std::uint32_t object = 0;
+  detail::core::Access access = detail::core::Access::load;
+  detail::core::Place where;
+};
+
 enum class Ending : std::uint8_t {
   ended,     // all functions have returned
   deadlock,  // no thread can go on
@@ -39,7 +50,14 @@ struct Outcome {
   std::uint64_t steps = 0;
   std::uint64_t hash = 0;  // of (thread, line, access) of all steps
   std::uint64_t switches = 0;
-  std::vector<std::string> trace;  // each switch, if `keeps_trace`
+  std::vector<std::string> trace;  // each switch, if Keeps::trace
+  std::vector<Step> taken;         // those of commands on a known object, if Keeps::steps
+};
+
+// What an Outcome has besides its end.
+struct Keeps {
+  bool trace = false;
+  bool steps = false;
 };
 
 class Scheduler final : public detail::core::ThreadSchedule {
@@ -47,7 +65,7 @@ class Scheduler final : public detail::core::ThreadSchedule {
   // Runs each function on a thread of its own, all under the same scheduler, until all have returned. After
   // another end the threads wait for ever, and so does all that they hold: the functions must own it.
   static Outcome run(Schedule schedule, std::vector<std::function<void(Scheduler&)>> threads,
-                     bool keeps_trace = false);
+                     Keeps keeps = {});
 
   // For the functions, on their threads.
   std::uint32_t thread() const noexcept { return running_; }
@@ -82,9 +100,10 @@ class Scheduler final : public detail::core::ThreadSchedule {
   struct Thread;
   struct Held;
 
-  Scheduler(Schedule schedule, bool keeps_trace);
+  Scheduler(Schedule schedule, Keeps keeps);
   Thread& me() noexcept;
-  void note(detail::core::Access access, detail::core::Place where) noexcept;
+  void note(const void* object, detail::core::Access access, detail::core::Place where) noexcept;
+  void keep_step(const void* object, const Thread& thread) noexcept;
   void fall_if_due(Thread& thread) noexcept;
   void fall(Thread& thread, std::uint32_t rank) noexcept;
   // The thread that goes on; no_thread: none can.
@@ -99,7 +118,8 @@ class Scheduler final : public detail::core::ThreadSchedule {
   std::string describe() const;
 
   const Schedule schedule_;
-  const bool keeps_trace_;
+  const Keeps keeps_;
+  std::unordered_map<const void*, std::uint32_t> objects_;  // their numbers, in the order of the first use
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<Held> held_;
   std::uint32_t running_ = 0;

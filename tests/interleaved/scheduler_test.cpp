@@ -3,6 +3,7 @@
 
 #include "core/atomic.hpp"
 #include "core/mutex.hpp"
+#include "interleaved/seeds.hpp"
 #include "sim/random.hpp"
 #include "support/catch.hpp"
 
@@ -83,6 +84,32 @@ TEST_CASE("an update that is lost between a load and a store is found with one f
   };
   CHECK(count_found(200, [&](std::uint64_t seed) { return loses(seed, 1); }) >= 5);
   CHECK(count_found(200, [&](std::uint64_t seed) { return loses(seed, 0); }) == 0);
+}
+
+TEST_CASE("the steps of a run show where a fall changes the order of two threads", "[interleaved]") {
+  struct Shared {
+    Atomic<int> value{0}, own{0}, read{0};
+  };
+  const auto add = [](const std::shared_ptr<Shared>& shared, Schedule schedule) {
+    const Body body = [shared](Scheduler& scheduler) {
+      scheduler.begin_command("add");
+      static_cast<void>(shared->read.load());  // by both, and changed by none
+      if (scheduler.thread() == 0) shared->own.store(1);
+      shared->value.store(shared->value.load() + 1);
+    };
+    return Scheduler::run(std::move(schedule), {body, body}, {.steps = true});
+  };
+  const auto shared = std::make_shared<Shared>();
+  const std::vector<Race> found = races(add(shared, {{0, 1}, {}}).taken);
+  CHECK(shared->value.load() == 2);
+  REQUIRE(found.size() ==
+          2);  // of the first thread the load, which the other's store may precede, and the store
+  CHECK(found[0].step.step == 3);
+  CHECK(found[1].step.step == 4);
+  CHECK(found[1].step.thread == 0);
+  const auto again = std::make_shared<Shared>();
+  add(again, {{0, 1}, {{{Fall{found[1].step.step, 0}}}, {{}}}});
+  CHECK(again->value.load() == 1);
 }
 
 TEST_CASE("a race that needs two interruptions is found with two falls", "[interleaved]") {

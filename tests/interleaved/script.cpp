@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Act::count)> names{"poll",
                                                                                    "sleep",
+                                                                                   "drive",
                                                                                    "model_answers",
                                                                                    "model_calls",
                                                                                    "model_text",
@@ -17,6 +18,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Act::count)> nam
                                                                                    "create_child",
                                                                                    "time_passes",
                                                                                    "renew_wake",
+                                                                                   "scope",
                                                                                    "destroy_tree",
                                                                                    "send",
                                                                                    "send_urgent",
@@ -48,23 +50,37 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Act::count)> nam
                                                                                    "pause_all",
                                                                                    "unpause_all",
                                                                                    "tool_done",
+                                                                                   "tool_dropped",
+                                                                                   "tool_reports",
+                                                                                   "tool_sends",
                                                                                    "run_job",
+                                                                                   "work",
+                                                                                   "worker_sends",
+                                                                                   "worker_answers",
+                                                                                   "worker_calls",
+                                                                                   "close_scope",
+                                                                                   "release_scope",
                                                                                    "post",
                                                                                    "look",
                                                                                    "copy"};
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(Moment::count)> moments{
+    "now",           "turn_started", "text",      "tool_started", "tool_ended",  "turn_ended",
+    "state_changed", "model_call",   "tool_call", "handler",      "message_end", "settled"};
 
 struct Knob {
   std::string_view name;
   std::uint32_t Script::*value;
 };
 constexpr std::array knobs{Knob{"agents", &Script::agents}, Knob{"budget", &Script::budget},
-                           Knob{"lease", &Script::lease}, Knob{"handler", &Script::handler},
-                           Knob{"warm", &Script::warm}};
+                           Knob{"lease", &Script::lease},   Knob{"handler", &Script::handler},
+                           Knob{"deaf", &Script::deaf},     Knob{"warm", &Script::warm}};
 
-Act act_of(const std::string& word) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == word) return static_cast<Act>(i);
-  throw std::invalid_argument("no such command: " + word);
+template <typename Enum, std::size_t Count>
+Enum find_in(const std::array<std::string_view, Count>& all, const std::string& word) {
+  for (std::size_t i = 0; i < Count; ++i)
+    if (all[i] == word) return static_cast<Enum>(i);
+  throw std::invalid_argument("no such command, or callback: " + word);
 }
 
 std::uint32_t number(const std::string& word) {
@@ -78,9 +94,12 @@ Command command_from(std::istringstream& words) {
   Command command;
   std::string word;
   words >> word;
-  command.act = act_of(word);
+  command.act = find_in<Act>(names, word);
   for (int place = 0; words >> word;) {
-    if (word[0] == '@') {
+    if (word == "in") {
+      words >> word;
+      command.moment = find_in<Moment>(moments, word);
+    } else if (word[0] == '@') {
       const std::size_t colon = word.find(':');
       command.falls.push_back({number(word.substr(1, colon - 1)), number(word.substr(colon + 1))});
     } else {
@@ -96,10 +115,15 @@ std::string_view name(Act act) noexcept {
   return names[static_cast<std::size_t>(act)];
 }
 
+std::string_view name(Moment moment) noexcept {
+  return moments[static_cast<std::size_t>(moment)];
+}
+
 std::string to_text(const Command& command) {
   std::string text(name(command.act));
   if (command.a != 0 || command.b != 0) text += ' ' + std::to_string(command.a);
   if (command.b != 0) text += ' ' + std::to_string(command.b);
+  if (command.moment != Moment::now) text += " in " + std::string(name(command.moment));
   return text;
 }
 

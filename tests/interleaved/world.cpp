@@ -1,5 +1,6 @@
 #include "interleaved/world.hpp"
 
+#include <agentcore/agent_tool.hpp>
 #include <agentcore/event.hpp>
 #include <agentcore/history.hpp>
 
@@ -35,27 +36,39 @@ AgentSpec World::spec(std::uint32_t number) {
   made.parallel_tools = 2;
   made.tools = tools_;
   if (script_.lease != 0 && number == 1) made.lease = std::chrono::seconds(1);
-  if (script_.handler != 0 && number != 0 && number + 1 == script_.agents)
+  if (script_.handler != 0 && number + 1 == script_.agents)
     made.handler = [this](const Agent& handled, const Message&) {
       begins(handled.id(), "a handler", true);
       scheduler_->step();
+      within(Moment::handler);
     };
   return made;
 }
 
 void World::add_tools() {
-  tools_ = std::make_shared<ToolRegistry>();
-  tools_->add({.spec = {.name = "slow"},
+  const auto add_own = [this](ToolRegistry& tools) {
+    tools.add({.spec = {.name = "slow"},
                .start = [this](const nlohmann::json&, const ToolContext& context, ToolDone done) {
                  begins_call(context, true);
                  held_.push_back(std::make_shared<Held>(context.agent().id(), context, std::move(done)));
+                 within(Moment::tool_call);
                }});
-  tools_->add(make_blocking_tool({.name = "blocking"}, &jobs_,
+    tools.add(make_blocking_tool({.name = "blocking"}, &jobs_,
                                  [this](const nlohmann::json&, const ToolContext& context) {
                                    begins_call(context, false);
                                    scheduler_->step();
                                    return ToolResult::done("a blocking result");
                                  }));
+  };
+  const auto of_children = std::make_shared<ToolRegistry>();
+  add_own(*of_children);
+  tools_ = std::make_shared<ToolRegistry>();
+  add_own(*tools_);
+  for (const std::string name : {"ask", "helper"}) {
+    AgentToolOptions options{.tool = {.name = name}, .agent = {.tools = of_children, .parallel_tools = 2}};
+    if (name == "helper") options.agent.id = name;
+    tools_->add(make_agent_tool(std::move(options)));
+  }
 }
 
 // Before the other threads begin.
@@ -65,7 +78,14 @@ void World::prepare() {
       .clock = &clock_, .seed = 1, .poll_budget = std::chrono::milliseconds(script_.budget == 0 ? 0 : 4)});
   client_ = std::make_unique<test::FakeClient>(*runtime_);
   client_->on_chat = [this](test::FakeClient&, test::FakeClient::Call& call) {
-    begins(call.request.agent_id, "a model call", true);
+    const std::string id = call.request.agent_id;
+    begins(id, "a model call", true);
+    is_in_turn(id, turns_.newest(id), "a model call", true);
+    within(Moment::model_call);
+  };
+  if (script_.deaf != 0) client_->on_stop = test::OnStop::deaf;
+  jobs_.on_submit = [this] {
+    for (const std::uint32_t worker : workers_) scheduler_->wake(worker);
   };
   add_tools();
   tree_ = std::make_unique<AgentTree>(*runtime_, TreeOptions{.llm = client_.get()});
@@ -74,9 +94,7 @@ void World::prepare() {
   renew_wake();
   for (std::uint32_t i = 0; i < script_.agents; ++i) {
     Result<Agent> made = i == 0 ? tree_->create(spec(i)) : handles_[(i - 1) / 2].create_child(spec(i));
-    family_.add("a" + std::to_string(i), i == 0 ? "" : ids_[(i - 1) / 2]);
-    ids_.push_back("a" + std::to_string(i));
-    handles_.push_back(std::move(made).value());
+    add_agent("a" + std::to_string(i), i == 0 ? "" : ids_[(i - 1) / 2], made.value());
   }
   for (std::uint32_t i = 0; i < script_.warm; ++i)
     send([&](SendOptions options) { return agent(i).send("hello", std::move(options)); }, ids_[i]);
@@ -97,7 +115,10 @@ void World::run(Scheduler& scheduler, std::uint32_t thread) {
       ++polls_;
       in_poll_ = true;
     }
-    act(command);
+    if (command.moment == Moment::now || thread != 0)
+      act(command);
+    else
+      armed_.push_back(command);
     if (thread == 0) in_poll_ = false;
     ++counts_[std::string(name(command.act))];
     check_closed();
@@ -155,23 +176,38 @@ bool World::is_due() const {
 }
 
 void World::drive() {
-  if (destroyed_) {
-    while (scheduler_->sleep()) {
-    }
-    return;
-  }
   for (int rounds = 0; rounds < 5'000; ++rounds) {
     poll();
     check_closed();
+    if (destroyed_) {
+      while (scheduler_->sleep()) {
+      }
+      return;
+    }
     if (has_more_ || scheduler_->sleep()) continue;
     require(!scheduler_->quietly([this] { return is_due(); }), "wake-up",
             "work is due, nobody called on_wake(), and the loop sleeps");
-    return;
+    return check_rest();
   }
   require(false, "G5", "the loop never sleeps");
 }
 
+// Nothing is due, and no other thread does anything.
+void World::check_rest() {
+  scheduler_->quietly([this] {
+    for (const Agent& one : handles_) {
+      const auto status = one.status();
+      if (!status || status->state != AgentState::idle || status->paused || status->queue_held ||
+          status->stop_pending)
+        continue;
+      require(one.queue_length().value_or(0) == 0, "wake-up",
+              "messages wait for " + one.id() + ", which is idle, and nothing is due");
+    }
+  });
+}
+
 void World::finish() {
+  armed_.clear();
   const std::size_t opened = pauses_.begin_open("", false);
   static_cast<void>(tree_->unpause_all());
   for (const Agent& one : handles_) {
@@ -183,7 +219,8 @@ void World::finish() {
     poll();
     client_->cancel_stopped();
     client_->answer_all();
-    for (std::uint32_t i = 0; i < held_.size(); ++i) end_tool(i);
+    for (std::uint32_t i = 0; i < held_.size(); ++i)
+      if (!held_[i]->answered) end_tool(i);
     while (jobs_.run_one()) {
     }
     if (is_due()) continue;
@@ -214,6 +251,11 @@ void World::check_ends() {
                 " resumes were called");
   for (const auto& [id, count] : deleters_)
     require(count <= 1, "G2", std::to_string(count) + " deletes of " + id + " took effect");
+  for (const auto& [id, steer] : steers_)
+    require(steer.fates == steer.accepted, "G10",
+            "a steered message was " + std::string(steer.accepted != 0 ? "taken" : "refused") + " and has " +
+                std::to_string(steer.fates) + " events Steered");
+  known_calls_.check_end();
   require(audit_->open_turns() == 0, "G10", "a turn has no end");
   require(client_->histories_were_valid(), "G8", "a history is not valid");
   for (const Agent& one : handles_) {
@@ -254,6 +296,7 @@ void World::check_closed() {
   });
 }
 
+// What is made by a tool goes on in a pause.
 void World::begins(const std::string& id, std::string_view what, bool called_directly, bool also_in_pause) {
   const auto check = [&](const Gates& gates, std::string_view verb) {
     const Gates::Closed* const closed = gates.find(id);
@@ -262,35 +305,68 @@ void World::begins(const std::string& id, std::string_view what, bool called_dir
             std::string(what) + " of " + id + " after a " + std::string(verb) + " has returned");
   };
   check(stops_, "stop");
-  if (!also_in_pause) check(pauses_, "pause");
+  if (!also_in_pause && id.starts_with('a')) check(pauses_, "pause");
+}
+
+void World::is_in_turn(const std::string& id, std::uint64_t turn, std::string_view what,
+                       bool called_directly) {
+  const Turns::Over* const over = turns_.find(id, turn);
+  if (!over) return;
+  require(!(called_directly && over->quiet) && over->poll == polls_ && in_poll_, "G1",
+          std::string(what) + " of turn " + std::to_string(turn) + " of " + id +
+              " after a verb that has ended it has returned");
 }
 
 void World::begins_call(const ToolContext& context, bool on_loop) {
-  Call& call = known_calls_[context.call_id()];
-  require(!call.begun, "G9", "a tool call begins twice");
-  require(!call.never, "G9", "a tool call begins that was reported as not_started");
-  call.begun = true;
   const std::string id = context.agent().id();
-  if (on_loop) return begins(id, "a tool call", true);
+  known_calls_.begins(id, context.call_id());
+  if (on_loop) {
+    // A call whose ToolStarted is just being reported has begun, for a pause.
+    const Gates::Closed* const paused = pauses_.find(id);
+    begins(id, "a tool call", true, paused && paused->at > call_started_[context.call_id()]);
+    return is_in_turn(id, context.turn(), "a tool call", true);
+  }
+  const std::uint64_t began = job_began_[scheduler_->thread()];
   const Gates::Closed* const closed = stops_.find(id);
-  require(!closed || closed->at > job_began_[scheduler_->thread()], "G1",
-          "a job of " + id + " begins after a stop has returned");
+  require(!closed || closed->at > began, "G1", "a job of " + id + " begins after a stop has returned");
+  const Turns::Over* const over = turns_.find(id, context.turn());
+  require(!over || over->at > began, "G1",
+          "a job of " + id + " begins after a verb that has ended its turn has returned");
 }
 
 void World::on_event(const Event& event) {
   const std::string id = event.agent().id();
   scheduler_->say("event " + std::to_string(event.body.index()) + " of " + id);
-  if (event.get<TurnStarted>() != nullptr) begins(id, "a turn", false);
-  // Of a call that the host completes, too, in a pause as well: its tool does not begin.
-  if (event.get<ToolStarted>() != nullptr) begins(id, "a tool call", false, true);
-  if (const auto* const ended = event.get<ToolEnded>()) {
-    Call& call = known_calls_[ended->call_id];
-    call.ended = true;
-    call.never = ended->outcome == ToolOutcome::not_started;
-    require(!(call.never && call.begun), "G9", "a tool call that has begun is reported as not_started");
-    require(ended->outcome != ToolOutcome::completed || ended->by_host || call.begun, "G9",
-            "a tool call that has not begun is reported as completed");
+  known_calls_.see(event);
+  Moment moment = Moment::now;
+  if (event.get<AgentCreated>() != nullptr && !id.starts_with('a')) {
+    const auto parent = event.agent().parent();
+    add_agent(id, parent ? parent->id() : "", event.agent());
+  } else if (const auto* const started = event.get<TurnStarted>()) {
+    begins(id, "a turn", false);
+    turns_.started(id, started->turn);
+    moment = Moment::turn_started;
+  } else if (const auto* const delta = event.get<DeltaReceived>()) {
+    is_in_turn(id, delta->turn, "a text", false);
+    moment = Moment::text;
+  } else if (const auto* const call = event.get<ToolStarted>()) {
+    // Of a call that the host completes, too, in a pause as well: its tool does not begin.
+    begins(id, "a tool call", false, true);
+    call_started_[call->call_id] = pauses_.now();
+    is_in_turn(id, call->turn, "a tool call", false);
+    moment = Moment::tool_started;
+  } else if (const auto* const progress = event.get<ToolProgress>()) {
+    is_in_turn(id, progress->turn, "progress", false);
+  } else if (const auto* const steered = event.get<Steered>()) {
+    ++steers_[steered->id].fates;
+  } else if (event.get<ToolEnded>() != nullptr) {
+    moment = Moment::tool_ended;
+  } else if (event.get<TurnEnded>() != nullptr) {
+    moment = Moment::turn_ended;
+  } else if (event.get<StateChanged>() != nullptr) {
+    moment = Moment::state_changed;
   }
+  if (moment != Moment::now) within(moment);
 }
 
 }  // namespace agentcore::interleaved

@@ -1,8 +1,10 @@
 // World: agents, their models and tools, and the threads that use them, as a Script says.
 #pragma once
 
+#include "interleaved/calls.hpp"
 #include "interleaved/gates.hpp"
 #include "interleaved/script.hpp"
+#include "interleaved/turns.hpp"
 #include "sim/verdict.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/observe/event_audit.hpp"
@@ -10,6 +12,7 @@
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/executor.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/terminate_scope.hpp>
 #include <agentcore/testing/manual_clock.hpp>
 #include <agentcore/tool.hpp>
 #include <agentcore/tool_registry.hpp>
@@ -31,7 +34,12 @@ namespace agentcore::interleaved {
 // Runs a job when a command says so, on the thread of the command.
 class HeldJobs final : public Executor {
  public:
-  void submit(std::function<void()> job) override { jobs_.push_back(std::move(job)); }
+  std::function<void()> on_submit;
+
+  void submit(std::function<void()> job) override {
+    jobs_.push_back(std::move(job));
+    if (on_submit) on_submit();
+  }
   bool run_one();
   bool empty() const noexcept { return jobs_.empty(); }
 
@@ -64,6 +72,12 @@ class World {
     ToolContext context;
     ToolDone done;
     bool answered = false;
+    bool dropped = false;  // `done` is
+  };
+
+  struct OpenScope {
+    TerminateScope scope;
+    std::vector<std::string> ids = {};
   };
 
   void prepare();
@@ -77,6 +91,10 @@ class World {
   bool is_due() const;
   void act_on_loop(const Command& command);
   void create(const Command& command);
+  void open_scope(const Command& command);
+  void add_agent(const std::string& id, const std::string& parent, const Agent& made);
+  // Does what waits for such a callback. Last in each callback: it may end the tree.
+  void within(Moment moment);
   void renew_wake();
   void destroy(bool with_runtime);
   // Drives the loop as a host does, until no other thread can go on.
@@ -98,16 +116,28 @@ class World {
   // A stop or a delete for now; `call` gets what it is to call when all has settled.
   VerbResult close(const std::string& root, Reach reach,
                    const std::function<VerbResult(std::function<void()>)>& call, bool cuts = true);
+  VerbResult end_turns(const std::vector<std::string>& ids, bool with_tools,
+                       const std::function<VerbResult()>& call);
   void check_cut(const std::vector<std::string>& ids, std::size_t model_calls, std::size_t tool_calls);
   void open(Gates& gates, const std::string& root, bool alone, const std::function<bool()>& call);
+  void steer(const Agent& agent, const std::string& id, Message message, SteerWhen when);
+  bool act_as_tool(const Command& command, const Agent& agent);
+  bool act_as_worker(const Command& command);
+  bool act_on_scope(const Command& command);
+  void run_job();
+  std::vector<ToolCall> tool_calls(std::uint32_t which);
   void end_tool(std::uint32_t number);
+  void let_go(const Agent& agent);
   void look(const Agent& agent);
 
   // What is seen.
   void on_event(const Event& event);
   void begins(const std::string& id, std::string_view what, bool called_directly, bool also_in_pause = false);
+  void is_in_turn(const std::string& id, std::uint64_t turn, std::string_view what, bool called_directly);
   void begins_call(const ToolContext& context, bool on_loop);
   void check_closed();
+  void check_rest();
+  void note_creation();
   void require(bool holds, std::string_view rule, const std::string& what);
 
   Agent agent(std::uint32_t number) const { return handles_[number % handles_.size()]; }
@@ -118,12 +148,16 @@ class World {
   sim::Verdict verdict_;
   Family family_;
   Gates stops_{family_}, pauses_{family_};
+  Turns turns_;
 
   testing::ManualClock clock_;
   HeldJobs jobs_;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<test::FakeClient> client_;
   std::shared_ptr<ToolRegistry> tools_;
+  std::vector<std::unique_ptr<OpenScope>> scopes_;
+  std::vector<Command> armed_;          // what waits for a callback
+  std::vector<std::uint32_t> workers_;  // threads in Act::work
   std::unique_ptr<AgentTree> tree_;
   std::unique_ptr<test::Audit> audit_;
   Subscription events_, wakes_;
@@ -146,12 +180,19 @@ class World {
     int ends = 0;  // of on_end
   };
   std::deque<Sent> sent_;
-  struct Call {
-    bool begun = false;
-    bool ended = false;
-    bool never = false;  // it has ended as not_started
+  struct Steer {
+    int accepted = 0, fates = 0;
   };
-  std::map<std::string, Call> known_calls_;
+  std::map<MessageId, Steer> steers_;
+  Calls known_calls_{
+      [this](bool holds, std::string_view rule, const std::string& what) { require(holds, rule, what); }};
+  std::map<std::string, std::uint64_t>
+      call_started_;  // when ToolStarted was reported: Gates::now() of pauses_
+  struct Creation {
+    std::string id, parent;
+    bool too_late = false;  // the parent was closed before the child was there
+  };
+  std::optional<Creation> creation_;                     // that runs
   std::uint64_t reports_due_ = 0, reports_ = 0;          // StopOptions::on_settled
   std::map<std::uint32_t, std::uint64_t> posted_, ran_;  // functions of each thread
   bool any_close_ = false;                               // some verb that may close a mailbox was called

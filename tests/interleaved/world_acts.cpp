@@ -13,9 +13,10 @@ void World::act(const Command& command) {
   // One choice, before other threads may run and create an agent.
   Command fixed = command;
   fixed.a %= static_cast<std::uint32_t>(handles_.size());
-  const Agent chosen = handles_[fixed.a];
+  const Agent chosen = scheduler_->quietly([&] { return handles_[fixed.a]; });  // see let_go()
   if (act_by_message(fixed, chosen) || act_by_stop(fixed, chosen) || act_by_opening(fixed, chosen) ||
-      act_on_turn(fixed, chosen) || act_on_tree(fixed))
+      act_on_turn(fixed, chosen) || act_on_tree(fixed) || act_as_tool(command, chosen) ||
+      act_as_worker(command) || act_on_scope(command))
     return;
   act_as_host(command, chosen);
 }
@@ -29,15 +30,15 @@ void World::act_on_loop(const Command& command) {
       return poll();
     case Act::sleep:
       return sleep();
+    case Act::drive:
+      return drive();
     case Act::model_answers:
       if (call) test::FakeClient::complete(*call);
       return;
     case Act::model_calls: {
       if (!call) return;
       ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls, {10, 5, 15});
-      for (std::uint32_t i = 0; i < 1 + command.b / 2; ++i)
-        outcome.tool_calls.push_back(
-            {"call" + std::to_string(++calls_), (command.b + i) % 2 == 0 ? "slow" : "blocking", "{}", {}});
+      outcome.tool_calls = tool_calls(command.b);
       return test::FakeClient::finish(*call, std::move(outcome));
     }
     case Act::model_text:
@@ -49,6 +50,8 @@ void World::act_on_loop(const Command& command) {
       return;
     case Act::create_child:
       return create(command);
+    case Act::scope:
+      return open_scope(command);
     case Act::time_passes: {
       const auto deadline = runtime_->next_deadline();
       if (deadline && *deadline > clock_.now()) clock_.advance(*deadline - clock_.now());
@@ -67,13 +70,21 @@ void World::create(const Command& command) {
   AgentSpec wanted = spec(static_cast<std::uint32_t>(handles_.size()));
   wanted.handler = nullptr;
   const std::string id = wanted.id, parent = agent(command.a).id();
+  creation_ = Creation{id, parent};
   Result<Agent> made = agent(command.a).create_child(std::move(wanted));
+  const bool too_late = std::exchange(creation_, {})->too_late;
   if (!made) return;
+  require(!too_late, "G2", id + " was not there when a stop of " + parent + " had returned, and is accepted");
+  add_agent(id, parent, made.value());
+}
+
+void World::add_agent(const std::string& id, const std::string& parent, const Agent& made) {
+  if (handles_.size() == handles_.capacity()) return;
   family_.add(id, parent);
   stops_.inherit(id, parent);
   pauses_.inherit(id, parent);
   ids_.push_back(id);
-  handles_.push_back(std::move(made).value());
+  handles_.push_back(made);
 }
 
 void World::send(const std::function<SendResult(SendOptions)>& call, const std::string& id) {
@@ -82,14 +93,25 @@ void World::send(const std::function<SendResult(SendOptions)>& call, const std::
   const bool closed = stops_.find(id) != nullptr;
   const std::size_t openings = stops_.openings();
   SendOptions options;
-  options.on_end = [this, number](const MessageEnd&) { ++sent_[number].ends; };
+  options.on_end = [this, number](const MessageEnd&) {
+    ++sent_[number].ends;
+    within(Moment::message_end);
+  };
   const SendResult result = call(std::move(options));
   sent_[number].accepted = result.accepted();
   if (closed && openings == stops_.openings())
     require(!result.accepted(), "G1", id + " has accepted a message after a stop has returned");
-  if (!any_close_ && !destroyed_)
+  if (!any_close_ && !destroyed_ && id.starts_with('a'))  // the others end with their calls
     require(result.accepted() || result.reason == Errc::mailbox_full, "G12",
             id + " has refused a message: " + std::string(to_string(result.reason)));
+}
+
+void World::steer(const Agent& agent, const std::string& id, Message message, SteerWhen when) {
+  const std::size_t model_calls = destroyed_ ? 0 : client_->calls();
+  const SteerResult result = agent.steer(std::move(message), {.when = when});
+  if (!result.accepted()) return;
+  ++steers_[result.id].accepted;
+  if (result.when == SteerWhen::now && !destroyed_) check_cut({id}, model_calls, 0);
 }
 
 bool World::act_by_message(const Command& command, const Agent& agent) {
@@ -105,14 +127,23 @@ bool World::act_by_message(const Command& command, const Agent& agent) {
       send([&](SendOptions options) { return agent.send(message, std::move(options)); }, id);
       return true;
     case Act::steer:
-      static_cast<void>(agent.steer(message));
+      steer(agent, id, message, SteerWhen::next_step);
       return true;
     case Act::steer_now:
-      static_cast<void>(agent.steer(message, {.when = SteerWhen::now}));
+      steer(agent, id, message, SteerWhen::now);
       return true;
     default:
       return false;
   }
+}
+
+// A stop or a delete has returned: a child that is not there yet is refused.
+void World::note_creation() {
+  if (!creation_) return;
+  const Gates::Closed* const closed = stops_.find(creation_->parent);
+  if (!closed || !closed->subtree) return;
+  const bool is_there = scheduler_->quietly([this] { return static_cast<bool>(tree_->find(creation_->id)); });
+  if (!is_there) creation_->too_late = true;
 }
 
 VerbResult World::close(const std::string& root, Reach reach,
@@ -121,7 +152,10 @@ VerbResult World::close(const std::string& root, Reach reach,
   const std::vector<std::string> existed = family_.below(root, false);
   const std::size_t model_calls = destroyed_ ? 0 : client_->calls(), tool_calls = held_.size();
   const std::uint64_t called = stops_.now();
-  VerbResult result = call([this] { ++reports_; });
+  VerbResult result = call([this] {
+    ++reports_;
+    within(Moment::settled);
+  });
   if (reach == Reach::below ? result.took_effect() : result.accepted()) ++reports_due_;
   // Below an agent that is stopped itself a stop of its descendants has no effect.
   if (!(reach == Reach::below ? result.took_effect() : result.accepted()) || destroyed_) return result;
@@ -129,6 +163,7 @@ VerbResult World::close(const std::string& root, Reach reach,
   if (reach == Reach::below) ids = existed;
   if (reach == Reach::subtree) ids = family_.below(root, true);
   stops_.close(ids, called, {.quiet = result.quiet, .poll = polls_, .subtree = reach == Reach::subtree});
+  note_creation();
   std::erase_if(ids, [this](const std::string& id) { return stops_.find(id) == nullptr; });
   if (cuts && result.took_effect()) check_cut(ids, model_calls, tool_calls);
   scheduler_->quietly([&] {
@@ -166,7 +201,7 @@ bool World::act_by_stop(const Command& command, const Agent& agent) {
     case Act::stop_after_step:
       any_close_ = true;
       options.when = command.act == Act::stop_after_turn ? StopWhen::after_turn : StopWhen::after_step;
-      if (command.b == 3) options.escalate_after = Duration(0);
+      if (command.b % 4 == 3) options.escalate_after = Duration(0);
       static_cast<void>(agent.stop(std::move(options)));
       return true;
     case Act::terminate: {
@@ -204,13 +239,15 @@ void World::check_cut(const std::vector<std::string>& ids, std::size_t model_cal
   scheduler_->quietly([&] {
     for (std::size_t i = 0; i < tool_calls && i < held_.size(); ++i)
       if (is_closed(held_[i]->agent) && !held_[i]->answered)
-        require(held_[i]->context.stop().stop_requested() || known_calls_[held_[i]->context.call_id()].ended,
-                "G5", "a tool call of " + held_[i]->agent + " is not cut when a stop returns");
+        require(
+            held_[i]->context.stop().stop_requested() || known_calls_.has_ended(held_[i]->context.call_id()),
+            "G5", "a tool call of " + held_[i]->agent + " is not cut when a stop returns");
   });
 }
 
 void World::open(Gates& gates, const std::string& root, bool alone, const std::function<bool()>& call) {
   const std::size_t opening = gates.begin_open(root, alone);
+  if (creation_) creation_->too_late = false;
   if (&gates == &stops_)
     for (const std::string& id : family_.below(root, true)) ++openers_[id];
   static_cast<void>(call());
@@ -221,7 +258,7 @@ bool World::act_by_opening(const Command& command, const Agent& agent) {
   const std::string id = ids_[command.a];
   switch (command.act) {
     case Act::resume:
-      open(stops_, id, false, [&] { return agent.resume({.cascade = command.b != 3}).took_effect(); });
+      open(stops_, id, false, [&] { return agent.resume({.cascade = command.b % 4 != 3}).took_effect(); });
       return true;
     case Act::unpause:
       open(pauses_, id, false, [&] {
@@ -241,23 +278,43 @@ bool World::act_by_opening(const Command& command, const Agent& agent) {
   }
 }
 
+VerbResult World::end_turns(const std::vector<std::string>& ids, bool with_tools,
+                            const std::function<VerbResult()>& call) {
+  std::map<std::string, std::uint64_t> newest;
+  for (const std::string& id : ids) newest[id] = turns_.newest(id);
+  const std::size_t model_calls = destroyed_ ? 0 : client_->calls(), tools = held_.size();
+  VerbResult result = call();
+  if (!result.took_effect() || destroyed_) return result;
+  for (const auto& [id, turn] : newest)
+    turns_.end(id, {.turn = turn, .quiet = result.quiet, .poll = polls_, .at = stops_.now()});
+  check_cut(ids, model_calls, with_tools ? tools : 0);
+  return result;
+}
+
 bool World::act_on_turn(const Command& command, const Agent& agent) {
+  const std::string id = ids_[command.a];
   switch (command.act) {
     case Act::abort:
     case Act::abort_and_clear:
-      static_cast<void>(agent.abort({.clear_queue = command.act == Act::abort_and_clear, .reason = {}}));
+      static_cast<void>(end_turns({id}, false, [&] {
+        VerbResult result = agent.abort({.clear_queue = command.act == Act::abort_and_clear, .reason = {}});
+        result.quiet = false;  // an abort does not say so
+        return result;
+      }));
       return true;
     case Act::interrupt:
-      static_cast<void>(agent.interrupt({.reason = command.b == 3 ? "why" : ""}));
+      static_cast<void>(end_turns(
+          {id}, true, [&] { return agent.interrupt({.reason = command.b % 4 == 3 ? "why" : ""}); }));
       return true;
     case Act::interrupt_and_hold:
-      static_cast<void>(agent.interrupt({.queue = QueueAction::hold}));
+      static_cast<void>(end_turns({id}, true, [&] { return agent.interrupt({.queue = QueueAction::hold}); }));
       return true;
     case Act::interrupt_and_drop:
-      static_cast<void>(agent.interrupt({.queue = QueueAction::drop}));
+      static_cast<void>(end_turns({id}, true, [&] { return agent.interrupt({.queue = QueueAction::drop}); }));
       return true;
     case Act::interrupt_below:
-      static_cast<void>(agent.interrupt({.scope = InterruptScope::subtree}));
+      static_cast<void>(end_turns(family_.below(id, true), true,
+                                  [&] { return agent.interrupt({.scope = InterruptScope::subtree}); }));
       return true;
     case Act::release_queue:
       static_cast<void>(agent.release_queue());
@@ -269,7 +326,8 @@ bool World::act_on_turn(const Command& command, const Agent& agent) {
       static_cast<void>(agent.cancel_call(some_call(ids_[command.a])));
       return true;
     case Act::complete_call:
-      static_cast<void>(agent.complete_call(some_call(ids_[command.a]), ToolResult::done("by hand")));
+      if (agent.complete_call(some_call(ids_[command.a]), ToolResult::done("by hand")).took_effect())
+        known_calls_.completed_by_host(ids_[command.a]);
       return true;
     default:
       return false;
@@ -314,13 +372,6 @@ bool World::act_on_tree(const Command& command) {
 void World::act_as_host(const Command& command, const Agent& agent) {
   const std::uint32_t thread = scheduler_->thread();
   switch (command.act) {
-    case Act::tool_done:
-      if (!held_.empty()) end_tool(command.a % static_cast<std::uint32_t>(held_.size()));
-      return;
-    case Act::run_job:
-      job_began_[thread] = stops_.now();
-      jobs_.run_one();
-      return;
     case Act::post: {
       if (destroyed_) return;
       const std::uint64_t number = ++posted_[thread];
@@ -333,12 +384,8 @@ void World::act_as_host(const Command& command, const Agent& agent) {
     }
     case Act::look:
       return look(agent);
-    default: {
-      Agent copy = agent;
-      Agent other = std::move(copy);
-      copy = other;
-      other = {};
-    }
+    default:
+      return let_go(agent);
   }
 }
 
@@ -349,14 +396,6 @@ void World::look(const Agent& agent) {
   static_cast<void>(agent.is_queue_held());
   static_cast<void>(agent.busy());
   static_cast<void>(agent.id());
-}
-
-// Two threads may both find that it has not answered.
-void World::end_tool(std::uint32_t number) {
-  const std::shared_ptr<Held> call = held_[number];
-  if (call->answered) return;
-  call->done(ToolResult::done("a result"));
-  call->answered = true;
 }
 
 }  // namespace agentcore::interleaved

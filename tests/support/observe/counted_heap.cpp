@@ -172,12 +172,41 @@ void* counted_or_null(std::size_t size, std::size_t alignment) noexcept {
   }
 }
 
+std::atomic<int> keepers{0};
+// What was freed since: each block has the address of the one before.
+std::atomic<void*> kept{nullptr};
+
+void keep(void* memory) noexcept {
+  void* before = kept.load();
+  do {
+    *static_cast<void**>(memory) = before;
+  } while (!kept.compare_exchange_weak(before, memory));
+}
+
 void gone(void* memory) noexcept {
   if (counts) live.fetch_sub(size_of(memory), std::memory_order_relaxed);  // 0 for null
+  if (counts && memory && keepers.load() != 0) return keep(memory);
   release(memory);
 }
 
+void release_kept() noexcept {
+  void* memory = kept.exchange(nullptr);
+  while (memory) {
+    void* const before = *static_cast<void**>(memory);
+    release(memory);
+    memory = before;
+  }
+}
+
 }  // namespace
+
+agentcore::test::KeepsFreedMemory::KeepsFreedMemory() noexcept {
+  ++keepers;
+}
+
+agentcore::test::KeepsFreedMemory::~KeepsFreedMemory() {
+  if (--keepers == 0) release_kept();
+}
 
 void* operator new(std::size_t size) {
   return counted(size, 1);

@@ -19,6 +19,16 @@ void mark_heap() noexcept;
 // of a function that allocates there. Not under ThreadSanitizer.
 void at_next_allocation(void (*function)(void*), void* with) noexcept;
 
+// While one exists, no memory that is freed is used again: two objects never have the same address, and which
+// have one does not depend on what ran before. Not under a sanitizer.
+class KeepsFreedMemory {
+ public:
+  KeepsFreedMemory() noexcept;
+  ~KeepsFreedMemory();
+  KeepsFreedMemory(const KeepsFreedMemory&) = delete;
+  KeepsFreedMemory& operator=(const KeepsFreedMemory&) = delete;
+};
+
 // Until it is destroyed, makes `count` allocations of this thread fail: the n-th (1: the next), and from then
 // on each `step`-th. Those within a HostCode neither fail nor count. Not under ThreadSanitizer.
 class FailingAllocation {
