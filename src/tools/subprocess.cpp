@@ -104,9 +104,12 @@ void start_program(std::shared_ptr<const SubprocessOptions> options, detail::pro
   const std::shared_ptr<detail::loop::Engine> engine = ContextAccess::scope(context).engine;
   const std::size_t max_bytes = ContextAccess::scope(context).max_result_bytes;
   SubprocessCommand command = options->command(arguments);
-  // That call ran the host's code: it may have stopped the agent or destroyed the Runtime.
+  // That call ran the host's code: it may have stopped the agent or destroyed the Runtime. The gate is asked,
+  // too: a stop that has returned may trigger the token later (StopCut).
   if (engine->closed()) return;
-  if (context.stop().stop_requested()) return done(ToolResult::failed("cancelled"));
+  const CallScope& scope = ContextAccess::scope(context);
+  if (context.stop().stop_requested() || scope.owner->refusal_of(scope) != Errc::none)
+    return done(ToolResult::failed("cancelled"));
   const detail::process::ProcessOptions limits{options->max_output_bytes, options->kill_grace, watch};
   const std::shared_ptr<detail::process::Processes> all = detail::process::Processes::of(*engine);
   // Before the start: what throws here must not leave a program whose call has failed.

@@ -94,15 +94,25 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
                                                                "disk_fills",
                                                                "disk_is_slow",
                                                                "disk_is_busy",
-                                                               "disk_dies"};
-static_assert(act_names.back() == "disk_dies");
+                                                               "disk_dies",
+                                                               "program_writes",
+                                                               "program_reads",
+                                                               "program_closes",
+                                                               "program_exits",
+                                                               "program_dies",
+                                                               "program_ignores",
+                                                               "program_hangs",
+                                                               "program_forks",
+                                                               "program_leaves",
+                                                               "program_calls_fail"};
+static_assert(act_names.back() == "program_calls_fail");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
     "store",       "background_store", "durability", "turns_go_on", "max_attempts",    "mailbox_limit",
     "no_grace",    "deaf_models",      "deaf_tools", "eager_stops", "instant_tools",   "small_limits",
     "console",     "small_io",         "models",     "call_limits", "plain_arguments", "small_batches",
-    "small_bytes", "short_times",      "real"};
-static_assert(knob_names.back() == "real");
+    "small_bytes", "short_times",      "real",       "programs"};
+static_assert(knob_names.back() == "programs");
 
 constexpr std::size_t event_count = std::variant_size_v<EventBody>;
 constexpr std::array<std::string_view, event_count> event_names = {

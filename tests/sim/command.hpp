@@ -110,8 +110,19 @@ enum class Act : std::uint8_t {
   disk_is_slow,
   disk_is_busy,
   disk_dies,
+  // The processes of programs that agents run (Knob::programs).
+  program_writes,
+  program_reads,
+  program_closes,
+  program_exits,
+  program_dies,
+  program_ignores,
+  program_hangs,
+  program_forks,
+  program_leaves,
+  program_calls_fail,
 };
-constexpr std::size_t act_count = static_cast<std::size_t>(Act::disk_dies) + 1;
+constexpr std::size_t act_count = static_cast<std::size_t>(Act::program_calls_fail) + 1;
 std::string_view to_string(Act act) noexcept;
 
 // Where a command takes place: between two polls, or within the next callback of a kind.
@@ -173,8 +184,9 @@ enum class Knob : std::uint8_t {
   small_bytes,       // 1: limits of messages, answers and results are a few bytes, no connection is kept
   short_times,       // 1: time-outs of tools and questions are 1 s, the grace of a stop is 1 ms
   real,              // 1: sockets, poller and files of the system; 2: without them, as they would be there
+  programs,  // agents run programs; 2, 4: which die a moment after their signal; 3, 4: without pidfd_open()
 };
-constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::real) + 1;
+constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::programs) + 1;
 std::string_view to_string(Knob knob) noexcept;
 
 struct Setup {

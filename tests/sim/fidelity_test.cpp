@@ -34,12 +34,13 @@ namespace {
 // - A budget of no time (small_batches): what is left for the next poll depends on how the bytes arrive.
 // - Limits of a few bytes (small_bytes): where an answer is cut depends on its pieces, and one idle
 //   connection makes the transport close those of others.
+// - Programs: no real one does at a command what its processes do.
 // - Time-outs of a second (short_times): a tool and a request that were begun together may end in either
 //   order, as at the end of a run.
 Script comparable(const Script& script) {
   Script same{script.setup, {}};
   for (const Knob knob : {Knob::console, Knob::small_io, Knob::call_limits, Knob::small_batches,
-                          Knob::small_bytes, Knob::short_times})
+                          Knob::small_bytes, Knob::short_times, Knob::programs})
     same.setup[knob] = 0;
   for (Command command : script.commands) {
     const bool is_fault = command.act >= Act::disk_fails && command.act <= Act::disk_dies;

@@ -80,6 +80,26 @@ const Choices disk_feature = {{Act::disk_fails, 4},   {Act::disk_fills, 3}, {Act
                               {Act::disk_is_busy, 2}, {Act::disk_dies, 4},  {Act::kill, 3},
                               {Act::restart, 1},      {Act::flush, 2},      {Act::run_job, 3}};
 
+// In runs with programs.
+const Choices program_feature = {{Act::model_calls, 20},
+                                 {Act::send, 10},
+                                 {Act::poll_until_quiet, 10},
+                                 {Act::program_writes, 7},
+                                 {Act::program_reads, 3},
+                                 {Act::program_closes, 2},
+                                 {Act::program_exits, 5},
+                                 {Act::program_dies, 2},
+                                 {Act::program_forks, 4},
+                                 {Act::program_leaves, 3},
+                                 {Act::program_ignores, 2},
+                                 {Act::program_hangs, 1},
+                                 {Act::program_calls_fail, 2},
+                                 {Act::stop, 3},
+                                 {Act::resume, 4},
+                                 {Act::next_timer, 4},
+                                 {Act::time_passes, 2},
+                                 {Act::cancel_call, 2}};
+
 // Of the knobs up to call_limits.
 constexpr std::array<std::uint32_t, 16> choices_of_knobs = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2, 2, 5, 1, 5};
 
@@ -114,6 +134,7 @@ std::uint32_t choices_of(Knob knob) {
   if (knob == Knob::models) return model_choices();
   if (knob == Knob::plain_arguments) return 1;  // for failing allocations
   if (knob == Knob::real) return 1;             // for a comparison
+  if (knob == Knob::programs) return 5;
   const auto i = static_cast<std::size_t>(knob);
   return i < choices_of_knobs.size() ? choices_of_knobs[i] : 2;
 }
@@ -144,6 +165,13 @@ Script script_of_seed(std::uint64_t seed) {
     script.setup[Knob::store] = 2 + of_disk.below(2);
     if (!of_disk.once_in(4)) add(disk_feature);
   }
+  Random of_programs(seed ^ 0x7072'6f67U);
+  const bool has_programs = of_programs.once_in(4);
+  if (has_programs) {
+    script.setup[Knob::programs] = 1 + of_programs.below(4);
+    if (!of_programs.once_in(4)) script.setup[Knob::models] = 0;
+    add(program_feature);
+  }
   const std::uint32_t callbacks = random.below(3);  // 0: none; else one command of 12 or 4 is in a callback
   const std::uint32_t length = 20 + random.below(random.once_in(10) ? 400 : 100);
   // Half of the agents are of one kind, and half of the calls of one tool: else kinds that need several
@@ -153,6 +181,7 @@ Script script_of_seed(std::uint64_t seed) {
     kind = 7;
     tool = 3;  // background tasks
   }
+  if (has_programs) tool = 10 + of_programs.below(10);
   const auto any = [&] {
     Command command{.act = bag[random.below(static_cast<std::uint32_t>(bag.size()))]};
     for (std::uint32_t& n : command.n) n = random.below(1000);
@@ -163,9 +192,22 @@ Script script_of_seed(std::uint64_t seed) {
     return command;
   };
   script.commands.push_back({.act = Act::create_root, .n = {0, random.below(1000), 0}});
+  // Programs are started in four commands: else most of what they do would have no effect.
+  const auto start_programs = [&] {
+    for (const Act act : {Act::send, Act::poll_until_quiet, Act::model_calls, Act::poll_until_quiet})
+      script.commands.push_back({.act = act});
+    Command& calls = script.commands[script.commands.size() - 2];
+    calls.n[1] = (10 + of_programs.below(10)) * 3 + of_programs.below(3);
+  };
+  if (has_programs) {
+    std::uint32_t& kind_of_root = script.commands.front().n[1];
+    kind_of_root = kind_of_root / spec_kinds * spec_kinds + (of_programs.once_in(3) ? 7 : 0);
+    start_programs();
+  }
   if (random.once_in(100))
     script.commands.push_back({.act = Act::create_many, .n = {0, random.below(1000), 0}});
   while (script.commands.size() < length) {
+    if (has_programs && of_programs.once_in(12)) start_programs();
     Command command = any();
     if (callbacks != 0 && random.once_in(callbacks == 1 ? 12 : 4) && may_be_in_callback(command.act))
       command.place.number =

@@ -27,14 +27,19 @@ bool SimNetwork::is_ready() const {
   return poller_ != nullptr && poller_->is_ready();
 }
 
+bool SimNetwork::is_watched(int descriptor) const {
+  return poller_ != nullptr && poller_->watches(descriptor);
+}
+
 int SimNetwork::smallest_free() const {
   int free = 10;
-  while (listener_ == free || sockets_.contains(free)) ++free;
+  while (listener_ == free || sockets_.contains(free) || (others_ != nullptr && others_->has(free))) ++free;
   return free;
 }
 
 IoEvents SimNetwork::events_of(int descriptor) const {
   if (listener_ == descriptor) return backlog_.empty() ? IoEvents::none : IoEvents::readable;
+  if (others_ != nullptr && others_->has(descriptor)) return others_->events_of(descriptor);
   const auto found = sockets_.find(descriptor);
   if (found == sockets_.end()) return IoEvents::none;
   const SimSocket& socket = *found->second;
@@ -103,11 +108,15 @@ SimPoller::~SimPoller() {
   network_->poller_ = nullptr;
 }
 
-bool SimPoller::update(int descriptor, IoEvents, IoEvents to, std::uint32_t serial) {
-  if (to == IoEvents::none)
+bool SimPoller::update(int descriptor, IoEvents from, IoEvents to, std::uint32_t serial) {
+  if (to == IoEvents::none) {
     watched_.erase(descriptor);
-  else
-    watched_[descriptor] = {to, serial};
+    return true;
+  }
+  OtherDescriptors* const others = network_->others_;
+  const bool is_other = from == IoEvents::none && others != nullptr && others->has(descriptor);
+  if (is_other && others->refuses_watch(descriptor)) return errno = ENOSPC, false;
+  watched_[descriptor] = {to, serial};
   return true;
 }
 

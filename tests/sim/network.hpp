@@ -24,6 +24,18 @@ struct SimSocket {
   bool server_gone = false;   // it has closed the connection, or has never accepted it
 };
 
+// Descriptors of the same process that are no sockets.
+class OtherDescriptors {
+ public:
+  virtual bool has(int descriptor) const = 0;
+  virtual detail::platform::IoEvents events_of(int descriptor) const = 0;
+  // The system cannot watch one more: asked once for each that the poller is to watch.
+  virtual bool refuses_watch(int descriptor) = 0;
+
+ protected:
+  ~OtherDescriptors() = default;
+};
+
 class SimPoller;
 
 // The system's part. It gives the smallest number that is free, as systems do.
@@ -40,7 +52,12 @@ class SimNetwork final : public detail::console::Sockets {
   void end_process();
   // Something that the poller watches is ready.
   bool is_ready() const;
-  // How many descriptors the process has open.
+  // Null: there are none any more.
+  void add(OtherDescriptors* others) noexcept { others_ = others; }
+  int smallest_free() const;
+  // The poller watches it.
+  bool is_watched(int descriptor) const;
+  // How many sockets the process has open.
   std::size_t open() const noexcept { return sockets_.size() + (listener_ ? 1 : 0); }
 
   Result<int> listen(const std::string& address, std::uint16_t port) override;
@@ -56,7 +73,6 @@ class SimNetwork final : public detail::console::Sockets {
 
  private:
   friend SimPoller;
-  int smallest_free() const;
   detail::platform::IoEvents events_of(int descriptor) const;
 
   std::map<int, std::shared_ptr<SimSocket>> sockets_;
@@ -64,6 +80,7 @@ class SimNetwork final : public detail::console::Sockets {
   std::deque<std::shared_ptr<SimSocket>> backlog_;
   std::size_t most_per_call_ = 0;
   SimPoller* poller_ = nullptr;
+  OtherDescriptors* others_ = nullptr;
 };
 
 // Finds what is ready in a SimNetwork, and never waits.
@@ -84,6 +101,7 @@ class SimPoller final : public detail::platform::Poller {
   void mute(bool) noexcept override {}
 
   bool is_ready() const;
+  bool watches(int descriptor) const { return watched_.contains(descriptor); }
 
  protected:
   bool update(int descriptor, detail::platform::IoEvents from, detail::platform::IoEvents to,

@@ -161,6 +161,16 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
     CAPTURE(fault);
     CHECK(all.done[fault] != 0);
   }
+  for (std::size_t fault = 0; fault < process_fault_count; ++fault) {
+    CAPTURE(process_fault_names[fault]);
+    CHECK(all.done["a call for a program fails: " + std::string(process_fault_names[fault])] != 0);
+  }
+  for (const std::string end : {"exits with 0", "exits with 3", "ends by signal 15", "ends by signal 9",
+                                "ends by signal 11", "gets SIGTERM", "gets SIGKILL", "is reaped"}) {
+    CAPTURE(end);
+    CHECK(all.done["a program " + end] >= 3);
+  }
+  CHECK(all.done["a process writes where nothing reads"] != 0);
   const std::vector<std::string_view> rare = {"WindowClosed", "Abandoned", "ContextTrimmed",
                                               "CompactionChanged"};
   for (std::size_t i = 1; i < place_count(); ++i) {

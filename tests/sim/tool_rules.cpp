@@ -31,8 +31,12 @@ void ToolRules::ended_by_verb(const std::string& call_id, bool with_result) {
   (with_result ? note.given : note.cancelled) = true;
 }
 
+void ToolRules::flush_begins() {
+  for (auto& [id, note] : notes_) note.in_flush = note.completed;
+}
+
 void ToolRules::flushed() {
-  for (auto& [id, note] : notes_) note.stored = note.stored || note.completed;
+  for (auto& [id, note] : notes_) note.stored = note.stored || note.in_flush;
 }
 
 void ToolRules::see(const Event& event) {

@@ -21,7 +21,9 @@ class ToolRules {
   void see(const Event& event);
   // A verb has ended it: cancel_call() or complete_call() returned `done`.
   void ended_by_verb(const std::string& call_id, bool with_result);
-  // A flush has succeeded: the store has the end of each call that has been reported.
+  // A flush begins, and has succeeded: the store has the end of each call that was reported before it. (Calls
+  // that wait for a commit begin within it.)
+  void flush_begins();
   void flushed();
   // A call that was asked for before is `interrupted` if the store cannot say that it had not begun.
   // An end that the store has not heard of may come again.
@@ -39,6 +41,7 @@ class ToolRules {
     bool completed = false;  // with a result
     bool cancelled = false;  // by cancel_call()
     bool given = false;      // by complete_call()
+    bool in_flush = false;   // its result, which the flush that runs writes
     bool stored = false;     // its result, in the store
   };
 

@@ -2,6 +2,7 @@
 
 #include "loop/engine.hpp"
 #include "loop/runtime_access.hpp"
+#include "process/processes.hpp"
 #include "sim/held_call.hpp"
 #include "sim/world_run.hpp"
 #include "support/observe/strict_history.hpp"
@@ -35,8 +36,13 @@ bool SimExecutor::run_one() {
 }
 
 World::World(const Setup& setup, const Faults& faults)
-    : setup_(setup), store_(setup[Knob::store], setup[Knob::real] == 1, clock_, verdict_, faults) {
+    : setup_(setup),
+      store_(setup[Knob::store], setup[Knob::real] == 1, clock_, verdict_, faults),
+      processes_(std::make_shared<SimProcesses>(*network_, clock_, process_rules_, process_habits())) {
   const test::HostCode host;
+  processes_->calls = Failing(faults[FailedCall::process]);
+  processes_->say = [this](std::string line) { say(std::move(line)); };
+  processes_->note = [this](const std::string& what) { counts_.add(what); };
   executor_.refused = Failing(faults[FailedCall::job_refused]);
   executor_.dropped = Failing(faults[FailedCall::job_dropped]);
   const Failures& allocations = faults[FailedCall::allocation];
@@ -49,7 +55,7 @@ World::World(const Setup& setup, const Faults& faults)
 // A fault may have refused or lost what a rule relies on.
 bool World::fault_came() const noexcept {
   return (allocations_ && allocations_->failed()) || store_.failed() || executor_.refused.failed() ||
-         executor_.dropped.failed();
+         executor_.dropped.failed() || processes_->calls.failed();
 }
 
 // The rules that follow events cannot be asked any more.
@@ -130,6 +136,7 @@ void World::install(Runtime& runtime) {
   network_->limit_calls(small > 1 ? small * 5 : 0);
   engine.install_poller(std::make_unique<SimPoller>(network_, small == 1));
   detail::console::Sockets::install(engine, network_);
+  detail::process::Processes::install(engine, processes_);
 }
 
 void World::end_run(bool killed) {
@@ -138,10 +145,12 @@ void World::end_run(bool killed) {
   for (const auto& call : held_) call->on_stop.reset();
   const std::vector<std::shared_ptr<HeldCall>> dropped = std::exchange(held_, {});
   run_->llm.on_chat = nullptr;
+  process_rules_.runtime_ends();
   {
     const test::LibraryCode library;
     run_.reset();
   }
+  end_programs();
   network_->end_process();
   client_.forget();
   viewer_.forget();
@@ -151,6 +160,7 @@ void World::end_run(bool killed) {
 void World::restart(bool killed) {
   say(killed ? "-- killed" : "-- restarted");
   if (killed) store_.kill(steps_);
+  if (killed) processes_->host_dies();
   killed_ = killed;  // nothing that follows is seen
   end_run(killed);
   store_.end_process();
@@ -222,9 +232,10 @@ void World::poll(std::optional<Duration> budget) {
 void World::poll_until_quiet() {
   for (int i = 0; i < 20'000 && !tree_is_destroyed_ && !killed_; ++i) {
     poll();
-    const bool served = serve();
+    const bool served = serve() || processes_->settle();
     if (run_->more || is_due() || is_io_ready() || served) continue;
     if (is_real() && wait_for_system()) continue;
+    check_programs(true);
     return check_transfers(true);
   }
 }
@@ -237,6 +248,7 @@ void World::run(const Command& command) {
     return;
   }
   act(command);
+  processes_->settle();
   if (command.act == Act::restart || command.act == Act::kill) restart(command.act == Act::kill);
   while (killed_ || tree_is_destroyed_) restart(killed_);  // by a callback, also of a restore
   check();
@@ -255,6 +267,7 @@ void World::check() {
   gates_.catch_up();
   if (!run_->audit.problem.empty()) verdict_.fail("events", run_->audit.problem);
   if (run_->tree) gates_.check(*run_->tree);
+  check_programs(false);
   check_transfers(false);
 }
 
@@ -275,11 +288,12 @@ void World::finish() {
   fault_counts_[static_cast<std::size_t>(FailedCall::allocation)] = allocations_->seen();
   fault_counts_[static_cast<std::size_t>(FailedCall::job_refused)] = executor_.refused.seen();
   fault_counts_[static_cast<std::size_t>(FailedCall::job_dropped)] = executor_.dropped.seen();
+  fault_counts_[static_cast<std::size_t>(FailedCall::process)] = processes_->calls.seen();
   const bool lossy = allocations_->failed();
   counts_.done["commit refused"] += store_.refusals;
   counts_.done["commit of unknown outcome"] += store_.unknown_outcomes;
   allocations_.reset();
-  for (Failing* const failing : {&executor_.refused, &executor_.dropped}) failing->end();
+  for (Failing* const failing : {&executor_.refused, &executor_.dropped, &processes_->calls}) failing->end();
   pending_.clear();
   store_.end_faults();
   healed_ = true;
@@ -305,6 +319,7 @@ void World::finish() {
   }
   // Where memory was missing, a delegated agent may be left that a restart removes.
   if (rests && problem().empty() && !lossy) check_store();
+  end_run(false);
   say("-- end");
 }
 
@@ -319,6 +334,7 @@ bool World::comes_to_rest() {
     for (test::FakeClient::Call* const call : run_->llm.open_calls()) test::FakeClient::complete(*call);
     if (run_->http) run_->http->answer_all();
     for (const auto& call : std::vector(held_)) end_tool(*call, ToolResult::done("at last"));
+    processes_->end_all();
     for (const OpenQuestion& question : run_->tree->questions())
       static_cast<void>(run_->tree->decline(question.id));
     ask_for_deadline();
@@ -403,6 +419,7 @@ void World::run_pending(Place place) {
   counts_.add("in " + std::string(to_string(place)));
   say("in " + std::string(to_string(place)));
   act(command);
+  check_programs(false);
   check_transfers(false);
   --depth_;
 }
@@ -440,6 +457,8 @@ void World::on_event(const Event& event) {
   gates_.see(event);
   messages_.see(event);
   tool_rules_.see(event);
+  if (allocations_ && allocations_->failed()) process_rules_.memory_was_short();
+  process_rules_.see(event);
   if (run_->http) transfer_rules_.see(event);
   if (event.get<AgentCreated>() != nullptr) {
     stops_.erase(id);

@@ -10,7 +10,9 @@
 #include "sim/http_models.hpp"
 #include "sim/message_rules.hpp"
 #include "sim/network.hpp"
+#include "sim/process_rules.hpp"
 #include "sim/random.hpp"
+#include "sim/sim_processes.hpp"
 #include "sim/sim_store.hpp"
 #include "sim/tool_rules.hpp"
 #include "sim/transfer_rules.hpp"
@@ -143,7 +145,8 @@ class World {
   bool act_as_tool(const Command& command);
   bool act_as_client(const Command& command);
   bool act_as_fault(const Command& command);
-  bool act_on_disk(const Command& command);  // world_disk.cpp
+  bool act_on_disk(const Command& command);     // world_disk.cpp
+  bool act_as_program(const Command& command);  // world_programs.cpp
   void kill_process(std::uint64_t seed);
   void count_faults_of_disk();
   void run_pending(Place place);
@@ -191,6 +194,21 @@ class World {
   MessageHandler handler();
   ToolPolicy policy();
 
+  // Programs (world_programs.cpp).
+  struct Returning {  // from Tool::start
+    explicit Returning(ProcessRules& of) noexcept : rules(of) {}
+    ~Returning() { rules.start_returned(); }
+    Returning(const Returning&) = delete;
+    Returning& operator=(const Returning&) = delete;
+    ProcessRules& rules;
+  };
+  ProcessHabits process_habits() const;
+  void add_programs();
+  void add_program(ToolSpec spec, Duration kill_grace, std::size_t max_output);
+  SubprocessCommand next_command();
+  void check_programs(bool after_poll);
+  void end_programs();
+
   // The console (world_console.cpp).
   void expect_requests();
   void take_answers();
@@ -213,6 +231,8 @@ class World {
   SimStore store_;
   std::array<std::size_t, 3> seen_of_disk_{};
   const std::shared_ptr<SimNetwork> network_ = std::make_shared<SimNetwork>();
+  ProcessRules process_rules_{verdict_, gates_, clock_};
+  const std::shared_ptr<SimProcesses> processes_;
   ConsoleClient client_, viewer_;
   std::shared_ptr<ToolRegistry> tools_;
   std::unique_ptr<Run> run_;
@@ -237,7 +257,7 @@ class World {
   std::set<std::string> resumed_;            // since their last stop or delete
   std::set<std::string> opened_;             // the store has their resume, and nothing has closed them since
   std::set<std::string> resumes_by_itself_;  // AgentSpec::auto_resume
-  std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0;
+  std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0, program_starts_ = 0;
   std::optional<test::FailingAllocation> allocations_;  // until finish()
   FaultCounts fault_counts_{};
   std::uint64_t steps_ = 0;

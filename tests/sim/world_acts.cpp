@@ -240,7 +240,8 @@ void World::act(const Command& command) {
 
 void World::act_by_kind(const Command& command) {
   if (act_on_loop(command) || act_on_agent(command) || act_by_stop(command) || act_on_mailbox(command) ||
-      act_on_conversation(command) || act_on_tree(command) || act_as_model(command) || act_as_tool(command))
+      act_on_conversation(command) || act_on_tree(command) || act_as_model(command) || act_as_tool(command) ||
+      act_as_program(command))
     return;
   act_as_fault(command);
 }
@@ -490,6 +491,7 @@ bool World::act_on_mailbox(const Command& command) {
           gives ? who.complete_call(call, ToolResult::done("by the host")) : who.cancel_call(call, {});
       note(command, text_of(result));
       if (result.took_effect() && !killed_) tool_rules_.ended_by_verb(call, gives);
+      if (result.took_effect() && !killed_) process_rules_.ended_by_verb(call);
       return true;
     }
     default:
@@ -595,10 +597,18 @@ bool World::act_on_tree(const Command& command) {
       note(command, text_of(tree.revoke(grants.empty() ? 1 : grants[command.n[0] % grants.size()].id)));
       return true;
     }
-    case Act::cancel_task:
-      note(command, text_of(tree.cancel_task(some_call({}, TaskKind::background, command.n[0]))));
+    case Act::cancel_task: {
+      const std::string task = some_call({}, TaskKind::background, command.n[0]);
+      const VerbResult result = tree.cancel_task(task);
+      note(command, text_of(result));
+      if (result.took_effect() && !killed_) process_rules_.ended_by_verb(task);
       return true;
+    }
     case Act::flush: {
+      {
+        const test::HostCode host;
+        tool_rules_.flush_begins();
+      }
       const auto flushed = tree.flush();
       note(command, text_of(flushed));
       if (flushed && depth_ == 0 && setup_[Knob::store] != 0) tool_rules_.flushed();
@@ -610,15 +620,19 @@ bool World::act_on_tree(const Command& command) {
 }
 
 std::vector<ToolCall> World::tool_calls(std::uint32_t n) {
-  static constexpr std::array<const char*, 10> names = {
-      "safe", "never", "careful", "task", "blocking", "finish", "ask_human", "delegate", "unknown", "safe"};
+  // The second half: Knob::programs.
+  static constexpr std::array<const char*, 20> names = {
+      "safe",     "never",   "careful", "task",    "blocking", "finish", "ask_human",
+      "delegate", "unknown", "safe",    "program", "program",  "hasty",  "program",
+      "service",  "program", "hasty",   "program", "program",  "program"};
+  const std::size_t count = setup_[Knob::programs] != 0 && !is_real() ? names.size() : names.size() / 2;
   const test::HostCode host;
   std::vector<ToolCall> calls;
   for (std::uint32_t i = 0; i <= n % 3; ++i) {
     ToolCall call;
     call.id = "c" + std::to_string(++calls_);
     tool_rules_.asked(call.id);
-    call.name = names[(n / 3 + i * (n / 30)) % names.size()];
+    call.name = names[(n / 3 + i * (n / 30)) % count];
     call.arguments = setup_[Knob::plain_arguments] != 0 ? "{}"
                      : call.name == "ask_human"         ? R"({"question":"Which?"})"
                      : call.name == "delegate" ? R"({"message":"work )" + std::to_string(++texts_) + "\"}"

@@ -67,6 +67,8 @@ void World::serve(const Part& part) {
     const std::string id = call->context.agent().id();
     if (id.empty() || part.contains(id)) end_tool(*call, ToolResult::done("in time"));
   }
+  for (const auto& program : process_rules_.running())
+    if (part.contains(process_rules_.agent_of(*program))) processes_->end(*program);
   for (const OpenQuestion& question : run_->tree->questions())
     if (part.contains(question.agent_id)) static_cast<void>(run_->tree->decline(question.id));
 }
@@ -98,10 +100,18 @@ void World::calm(const Command& command) {
   const std::vector<Command> later = std::exchange(pending_, {});
   throws_ = false;
   store_.calm();
+  processes_->calm();
   opened_.clear();
   client_.send(client_.unsent(), verbs_);  // a request that is under way may be for a pause
   poll_until_quiet();
+  // An answer may wait for a commit, and the request that follows for that answer.
+  for (int i = 0; i < 10 && !client_.asked().empty() && !killed_; ++i) {
+    while (executor_.run_one()) {
+    }
+    poll_until_quiet();
+  }
   if (killed_ || tree_is_destroyed_ || !problem().empty()) return;
+  ++verbs_;  // an answer that is under way says how it was before
   static_cast<void>(run_->tree->unpause_all());
   gates_.paused_all(false);
   Part part = gates_.subtree(root);

@@ -12,6 +12,7 @@ void World::kill_process(std::uint64_t seed) {
   say("-- the process is killed here");
   killed_ = true;
   store_.kill(seed);
+  processes_->host_dies();
 }
 
 bool World::act_on_disk(const Command& command) {

@@ -44,6 +44,7 @@ void World::add_tools() {
                                    note_tool("blocking", false, context);
                                    return ToolResult::done("a blocking result");
                                  }));
+  add_programs();
 }
 
 void World::note_tool(const std::string& name, bool may_repeat, const ToolContext& context) {

@@ -32,7 +32,7 @@ struct CallRecord final : detail::tools::CallOwner {
     std::thread::id thread;
   };
 
-  Errc refusal_of(const detail::tools::CallScope&) const noexcept override { return Errc::none; }
+  Errc refusal_of(const detail::tools::CallScope&) const noexcept override { return refusal; }
   SendResult delegate(const detail::tools::CallScope&, const Agent& to, bool, Message message,
                       SendOptions options) override {
     return to.send(std::move(message), std::move(options));
@@ -47,6 +47,7 @@ struct CallRecord final : detail::tools::CallOwner {
   void on_progress(const detail::tools::CallScope&, std::string) override {}
   void on_ask(const detail::tools::CallScope&, Question, std::function<void(const Answer&)>) override {}
 
+  Errc refusal = Errc::none;
   std::map<std::uint64_t, Entry> results;
 };
 

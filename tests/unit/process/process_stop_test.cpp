@@ -161,6 +161,18 @@ TEST_CASE("a command callback that stops its own call starts no program", "[tool
         "cancelled");
 }
 
+// Its stop token is triggered in the next poll (StopCut::none).
+TEST_CASE("a command callback that stops its agent and leaves the cut to the loop starts no program",
+          "[tools][G1][G9]") {
+  ToolFixture fixture;
+  SubprocessOptions options;
+  options.command = [&](const nlohmann::json&) {
+    fixture.owner.refusal = Errc::agent_stopping;
+    return command_of({"true"});
+  };
+  CHECK(fixture.run(make_subprocess_tool(program_spec(), options)).message == "cancelled");
+}
+
 TEST_CASE("a process that left the group is not waited for", "[tools][G9]") {
   Fifo fifo, go;
   ToolFixture fixture;
