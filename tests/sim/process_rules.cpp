@@ -118,8 +118,11 @@ void ProcessRules::see(const Event& event) {
   if (const auto* ended = event.get<ToolEnded>()) {
     const auto found = calls_.find(ended->call_id);
     if (found == calls_.end()) return;
-    if (ended->outcome == ToolOutcome::completed && !ended->by_host)
-      check_result(found->second, ended->result);
+    const ProgramCall& call = found->second;
+    if (ended->outcome == ToolOutcome::completed && !ended->by_host) check_result(call, ended->result);
+    if (ended->outcome == ToolOutcome::interrupted && holds(ended->result.message, "timed out"))
+      verdict_.require(!call.program || !call.program->ended_unstopped || call.program->was_unclear, "G9",
+                       "a time-out ends the call " + call.id + ", whose program has ended");
   }
   if (const auto* changed = event.get<TaskChanged>()) {
     const auto found = calls_.find(changed->task_id);

@@ -275,6 +275,7 @@ void SimProcesses::end(Process& process, ExitStatus status) {
   process.status = status;
   if (!process.leads) return;
   process.program->status = status;
+  process.program->ended_unstopped = !process.program->terminated_at;
   for (std::size_t i = 0; i < 2; ++i) process.program->at_end[i] = process.program->written[i].size();
   told(*process.program, text_of(status));
 }
@@ -397,7 +398,10 @@ bool SimProcesses::signal(ProcessId pid, Signal signal) noexcept {
 ChildState SimProcesses::look_at(ProcessId pid) noexcept {
   const test::HostCode host;
   if (host_is_dead_) return ChildState::gone;
-  if (fails(ProcessFault::wait)) return ChildState::unknown;
+  if (fails(ProcessFault::wait)) {
+    if (const Process* const unclear = child(pid)) unclear->program->was_unclear = true;
+    return ChildState::unknown;
+  }
   const auto lost = lost_.extract(pid);
   if (lost) return ChildState::gone;
   const Process* const process = child(pid);
@@ -409,8 +413,11 @@ ChildState SimProcesses::look_at(ProcessId pid) noexcept {
 ChildState SimProcesses::reap(ProcessId pid, ExitStatus& status) noexcept {
   const test::HostCode host;
   if (host_is_dead_) return ChildState::gone;
-  if (fails(ProcessFault::wait)) return ChildState::unknown;
   Process* const process = child(pid);
+  if (fails(ProcessFault::wait)) {
+    if (process != nullptr) process->program->was_unclear = true;
+    return ChildState::unknown;
+  }
   if (process == nullptr) {
     watcher_.on_misuse("a program is reaped twice");
     return ChildState::gone;

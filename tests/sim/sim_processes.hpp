@@ -36,6 +36,8 @@ struct Program {
   std::optional<ExitStatus> status;                   // it has ended
   bool reaped = false;                                // by the library
   bool lost = false;                                  // by other code of the host
+  bool ended_unstopped = false;                       // before SIGTERM, or without it
+  bool was_unclear = false;                           // the system did not say once whether it has ended
   bool unwatched = false;                             // the poller has refused one of its pipes
 };
 
