@@ -65,6 +65,7 @@ struct AnthropicMessagesReader::Block {
   std::string input = {};     // its JSON
   std::string to_model = {};  // of a fallback: the model that continues the answer
   std::string whole = {};     // the block as it was received, if it is to be sent back unchanged
+  CutPair cut = {};           // at the ends of its text or thinking
 };
 
 // What is added to a block.
@@ -215,13 +216,14 @@ void AnthropicMessagesReader::read_block(json::value value, std::optional<std::u
 
 void AnthropicMessagesReader::read_block_member(const Key& key, json::value value, Block& block) {
   static constexpr std::pair<const char*, std::string Block::*> texts[] = {
-      {"type", &Block::type},           {"text", &Block::text}, {"thinking", &Block::thinking},
-      {"signature", &Block::signature}, {"id", &Block::id},     {"name", &Block::name}};
+      {"type", &Block::type}, {"signature", &Block::signature}, {"id", &Block::id}, {"name", &Block::name}};
   for (const auto& [name, member] : texts)
     if (key.unsafe_is_equal(name)) {
       block.*member = word(value).value_or("");
       return;
     }
+  if (key.unsafe_is_equal("text")) block.text = piece(value, words_, block.cut).value_or("");
+  if (key.unsafe_is_equal("thinking")) block.thinking = piece(value, reasoning_text_, block.cut).value_or("");
   if (key.unsafe_is_equal("to"))
     each_member(value, [&](const Key& name, json::value model) {
       if (name.unsafe_is_equal("model")) block.to_model = word(model).value_or("");
@@ -236,16 +238,19 @@ void AnthropicMessagesReader::read_block_member(const Key& key, json::value valu
 
 void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64_t> place,
                                          AnswerObject& object) {
-  if (block.type == "text") return take_text(block.text, place);
+  if (place) end_pieces(block.type == "thinking" ? block.thinking : block.text, block.cut);
+  if (block.type == "text") return take_text(block, place, object);
   stands_apart_ = true;
   object.begins_block = !place;
   if (block.type == "thinking") {
     reasoning_ += block.thinking;
+    object.reasoning_cut = block.cut;
     add_reasoning({.index = place.value_or(0),
                    .text = std::move(block.thinking),
                    .signature = std::move(block.signature),
                    .begins = true,
-                   .item = {.place = place.value_or(0)}});
+                   .item = {.place = place.value_or(0)},
+                   .cut = block.cut});
   } else if (block.type == "redacted_thinking") {
     add_reasoning({.index = place.value_or(0),
                    .block = std::move(block.whole),
@@ -267,12 +272,14 @@ void AnthropicMessagesReader::take_block(Block& block, std::optional<std::uint64
 }
 
 // Consecutive text blocks are pieces of one text, which citations cut; a block between them separates texts.
-void AnthropicMessagesReader::take_text(std::string_view text, std::optional<std::uint64_t> place) {
-  if (text.empty()) return;
+void AnthropicMessagesReader::take_text(const Block& block, std::optional<std::uint64_t> place,
+                                        AnswerObject& object) {
+  object.content_cut = block.cut;
+  if (block.text.empty()) return;
   const bool begins = std::exchange(stands_apart_, false) || texts_.empty();
   if (place && begins) texts_.push_back({.offset = content_.size(), .index = place, .place = *place});
-  content_ += text;
-  if (place) texts_.back().bytes += text.size();
+  content_ += block.text;
+  if (place) texts_.back().bytes += block.text.size();
 }
 
 // The previous model declined, and another one continues. The block is sent back between the reasoning blocks

@@ -41,7 +41,7 @@ class AnthropicMessagesReader final : public JsonAnswerReader {
   void read_block(Value value, std::optional<std::uint64_t> place, AnswerObject& object);
   void read_block_member(const Key& key, Value value, Block& block);
   void take_block(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
-  void take_text(std::string_view text, std::optional<std::uint64_t> place);
+  void take_text(const Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
   void take_fallback(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
   void take_other(Block& block, std::optional<std::uint64_t> place, AnswerObject& object);
   void read_delta(Value value, AnswerObject& object);

@@ -173,6 +173,32 @@ TEST_CASE("halves of a character are one character in every text of an answer", 
     CHECK(heard.reasoning == grin);
 }
 
+TEST_CASE("halves of a character in the start of a block and in its deltas are one character",
+          "[llm][answers]") {
+  const auto start = [](int index, const std::string& type, const std::string& words) {
+    return data(R"({"type":"content_block_start","index":)" + std::to_string(index) +
+                R"(,"content_block":{"type":")" + type + R"(",")" + type + R"(":")" + words + "\"}}");
+  };
+  const auto more = [](int index, const std::string& type, const std::string& words) {
+    return data(R"({"type":"content_block_delta","index":)" + std::to_string(index) +
+                R"(,"delta":{"type":")" + type + R"(_delta",")" + type + R"(":")" + words + "\"}}");
+  };
+  const std::string end = data(R"({"type":"message_delta","delta":{"stop_reason":"end_turn"}})");
+  const std::string high = R"(\ud83d)", low = R"(\ude00)";
+  check_text(messages, start(0, "text", "a" + high) + more(0, "text", low + "b") + end, "a" + grin + "b");
+  check_text(messages, start(0, "text", high) + more(0, "text", low) + end, grin);
+  check_text(messages, start(0, "text", "a" + high) + more(0, "text", "b") + end, "a" + unknown + "b");
+  check_text(messages, start(0, "text", "a" + high) + end, "a" + unknown);
+  for (const ChatRecord& heard : heard_of(
+           messages, start(0, "thinking", high) + more(0, "thinking", low) + start(1, "text", "x") + end))
+    CHECK(heard.reasoning == grin);
+  const auto whole = [](const std::string& blocks) {
+    return R"({"type":"message","content":[)" + blocks + R"(],"stop_reason":"end_turn"})";
+  };
+  check_text(messages, whole(R"({"type":"text","text":"a)" + high + "\"}"), "a" + unknown,
+             {.stream = false, .type = json_type});
+}
+
 TEST_CASE("half a character without its other half is replaced", "[llm][answers]") {
   check_text(chat, piece("a\\ud83d") + finish_chunk, "a" + unknown);
   check_text(chat, piece("a\\ud83d") + piece("b") + finish_chunk, "a" + unknown + "b");
