@@ -56,6 +56,14 @@ void MessageRules::see(const Event& event) {
   }
 }
 
+void MessageRules::flushed() {
+  for (auto& [id, known] : known_) {
+    if (known.agent.empty() || (known.goes_back && known.ends == 0 && !known.begun)) continue;
+    known.stored = true;
+    known.end_stored = known.end_stored || known.ends != 0;
+  }
+}
+
 void MessageRules::may_drop(const std::string& agent) {
   for (auto& [id, known] : known_)
     if (known.agent == agent) known.dropping = true;

@@ -23,6 +23,10 @@ class MessageRules {
   void see(const Event& event);
   // An answer has said that the store has it.
   void stored(MessageId id) { known_[id].stored = true; }
+  // A flush has succeeded: the store has all that was accepted, and each end.
+  void flushed();
+  // A steered message that its agent gives back rather than queues: it is in no store.
+  void goes_back(MessageId id) { known_[id].goes_back = true; }
   // A verb drops what waits for that agent, if anything does. The events may come later.
   void may_drop(const std::string& agent);
   // A callback has ended a restore: some messages were not reported.
@@ -53,6 +57,7 @@ class MessageRules {
     bool stored = false;    // MessagePersisted
     bool end_stored = false;
     bool dropping = false;     // by a verb
+    bool goes_back = false;    // SteerFallback::give_back
     bool may_be_gone = false;  // it had ended; the store may have heard of that, or not
   };
   void end(MessageId id, const std::string& what);

@@ -5,7 +5,7 @@ namespace {
 
 // Those of the library note nothing.
 bool is_simulated(const std::string& tool) {
-  return tool != "delegate" && tool != "ask_human";
+  return !tool.empty() && tool != "delegate" && tool != "ask_human";
 }
 
 }  // namespace
@@ -40,6 +40,7 @@ void ToolRules::flushed() {
 }
 
 void ToolRules::see(const Event& event) {
+  if (const auto* started = event.get<ToolStarted>()) notes_[started->call_id].tool = started->tool;
   if (const auto* ended = event.get<ToolEnded>()) {
     Note& note = notes_[ended->call_id];
     note.ended = true;
@@ -48,6 +49,9 @@ void ToolRules::see(const Event& event) {
                      "a result has ended a call that was cancelled: " + ended->call_id);
     verdict_.require(!note.given || !note.completed || ended->by_host, "G10",
                      "a result of the tool counts after that of the host: " + ended->call_id);
+    const bool gave = note.gave != 0 || (note.tool == "blocking" && note.begun != 0);
+    verdict_.require(!note.completed || ended->by_host || gave || !is_simulated(note.tool), "G9",
+                     "a call has completed, and its tool has given nothing: " + ended->call_id);
     if (ended->outcome == ToolOutcome::not_started)
       verdict_.require(note.begun == 0, "G9", "a call that began is not_started: " + ended->call_id);
   }

@@ -36,7 +36,8 @@ class ToolRules {
  private:
   struct Note {
     std::size_t begun = 0;
-    std::size_t gave = 0;
+    std::size_t gave = 0;    // or threw
+    std::string tool = {};   // of its ToolStarted
     bool ended = false;      // ToolEnded
     bool completed = false;  // with a result
     bool cancelled = false;  // by cancel_call()

@@ -211,6 +211,7 @@ void World::poll(std::optional<Duration> budget) {
   const bool is_io = is_io_ready();
   const bool is_known = is_io || woken_ || run_->more || (run_->asked && *run_->asked <= clock_.now());
   const bool said = is_io || is_due();
+  if (run_->asked && *run_->asked <= clock_.now()) run_->asked.reset();  // it has fired
   expect_requests();
   const std::uint64_t before = events_;
   woken_ = false;
@@ -312,6 +313,7 @@ void World::finish() {
       const AgentState state = agent.state().value();
       verdict_.require(state == AgentState::idle || state == AgentState::stopped, "G5",
                        agent.id() + " is at rest and " + std::string(to_string(state)));
+      check_rest(agent);
       check_history(agent);
     });
     messages_.check_all_ended();
@@ -350,6 +352,16 @@ bool World::comes_to_rest() {
   return false;
 }
 
+// Of an agent at rest nothing is pending, and nothing is reserved.
+void World::check_rest(const Agent& agent) {
+  const auto status = agent.status();
+  verdict_.require(status && !status.value().stop_pending, "G5",
+                   "a deferred stop is pending at rest: " + agent.id());
+  for (const auto& spent : {agent.spent(), agent.subtree_spent()})
+    verdict_.require(spent && spent.value().tokens_reserved == 0, "G15",
+                     "tokens are reserved at rest: " + agent.id());
+}
+
 void World::check_history(const Agent& agent) {
   const auto history = agent.conversation();
   if (!history) return;
@@ -378,7 +390,7 @@ void World::begin_model_call(test::FakeClient::Call& call) {
                  : setup_[Knob::eager_stops] != 0             ? test::OnStop::at_once
                                                               : test::OnStop::post;
   ++models_;
-  run_pending(place_of(Callback::model_call));
+  run_pending(place_of(Callback::model_call), id);
 }
 
 MessageHandler World::handler() {
@@ -387,7 +399,7 @@ MessageHandler World::handler() {
     ++events_;
     say("handler " + agent.id() + ' ' + message.text);
     if (!killed_) gates_.arrives(agent.id(), "a handled message");
-    run_pending(place_of(Callback::handler));
+    run_pending(place_of(Callback::handler), agent.id());
     throw_if_due();
   };
 }
@@ -397,7 +409,7 @@ ToolPolicy World::policy() {
     const test::HostCode host;
     ++events_;
     say("policy " + request.agent.id() + ' ' + request.tool.name);
-    run_pending(place_of(Callback::policy));
+    run_pending(place_of(Callback::policy), request.agent.id());
     throw_if_due();
     ToolDecision decision;
     decision.permission = request.tool.name == "never" ? Permission::ask : Permission::allow;
@@ -409,7 +421,7 @@ void World::throw_if_due() {
   if (std::exchange(throws_, false)) throw std::runtime_error("a callback of the simulation throws");
 }
 
-void World::run_pending(Place place) {
+void World::run_pending(Place place, const std::string& agent, const std::string& call) {
   if (depth_ == 3 || healed_ || killed_ || tree_is_destroyed_) return;
   const auto found = std::ranges::find(pending_, place, &Command::place);
   if (found == pending_.end()) return;
@@ -418,9 +430,15 @@ void World::run_pending(Place place) {
   ++depth_;
   counts_.add("in " + std::string(to_string(place)));
   say("in " + std::string(to_string(place)));
+  std::optional<Agent> outer;
+  if (const auto found_agent = run_->tree->find(agent)) outer = found_agent.value();
+  std::swap(outer, here_);
+  std::string outer_call = std::exchange(call_here_, call);
   act(command);
   check_programs(false);
   check_transfers(false);
+  here_ = std::move(outer);
+  call_here_ = std::move(outer_call);
   --depth_;
 }
 
@@ -468,10 +486,17 @@ void World::on_event(const Event& event) {
   if (const auto* stored = event.get<StopPersisted>(); stored != nullptr && !stored->agent_id.empty()) {
     const auto named = run_->tree->find(stored->agent_id);  // perhaps a later agent
     if (!named || (named.value() == stored->agent && !resumed_.contains(stored->agent_id)))
-      stops_[stored->agent_id] = stored->deleted;
+{
+      bool& deleted = stops_[stored->agent_id];  // a stop that follows a delete changes nothing
+      deleted = deleted || stored->deleted;
+    }
   }
   if (event.get<AgentRestored>() != nullptr) restored_ = agent;
-  run_pending(place);
+  std::string call;
+  if (const auto* started = event.get<ToolStarted>()) call = started->call_id;
+  if (const auto* ended = event.get<ToolEnded>()) call = ended->call_id;
+  if (const auto* progress = event.get<ToolProgress>()) call = progress->call_id;
+  run_pending(place, id, call);
   restored_.reset();
   throw_if_due();
 }

@@ -149,10 +149,13 @@ class World {
   bool act_as_program(const Command& command);  // world_programs.cpp
   void kill_process(std::uint64_t seed);
   void count_faults_of_disk();
-  void run_pending(Place place);
+  // `agent` and `call`: of that callback. Its command may choose them.
+  void run_pending(Place place, const std::string& agent = {}, const std::string& call = {});
   void throw_if_due();
   void note_coverage(const Command& command);
   void note(const Command& command, const std::string& outcome);
+  template <typename R>
+  void note_result(const Command& command, const R& result);
   void note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched);
 
   // Liveness (world_calm.cpp). A part: the ids of a root and of all that is or was below it.
@@ -217,6 +220,7 @@ class World {
   // What is seen.
   void on_event(const Event& event);
   void check_history(const Agent& agent);
+  void check_rest(const Agent& agent);
   void say(std::string line);
 
   const Setup setup_;
@@ -239,6 +243,8 @@ class World {
   bool killed_ = false;  // the process was killed within a callback or a commit: what follows is not seen
   bool tree_is_destroyed_ = false;
   bool resumed_in_restore_ = false;
+  std::optional<Agent> here_;  // of the callback that runs
+  std::string call_here_;
   std::optional<Agent> restored_;  // its AgentRestored is being delivered
   bool woken_ = false;
   bool in_poll_ = false;

@@ -52,25 +52,12 @@ bool returns_its_error(Act act) {
   return act >= Act::create_root && act <= Act::terminate;
 }
 
-std::string text_of(const VerbResult& result) {
-  const test::HostCode host;
-  return std::string(to_string(result.status)) +
-         (result.reason == Errc::none ? "" : ' ' + std::string(to_string(result.reason)));
-}
-template <typename R>
-std::string text_of(const R& result) {
-  const test::HostCode host;
-  if constexpr (requires { result.reason; })
-    return result.accepted() ? "done" : "refused " + std::string(to_string(result.reason));
-  else
-    return result ? "done" : "refused " + std::string(to_string(result.error().code));
-}
-
 }  // namespace
 
 Agent World::agent(std::uint32_t n) const {
   const test::HostCode host;
   if (restored_) return *restored_;
+  if (here_ && n % 16 == 14) return *here_;
   if (!handles_.empty() && n % 16 == 15) return handles_[n / 16 % handles_.size()];
   std::vector<Agent> all;
   if (run_->tree) run_->tree->walk([&](const Agent& one) { all.push_back(one); });
@@ -93,6 +80,7 @@ MessageId World::some_message(std::uint32_t n) const {
 
 std::string World::some_call(const Agent& agent, TaskKind kind, std::uint32_t n) const {
   const test::HostCode host;
+  if (!call_here_.empty() && n % 16 == 14) return call_here_;
   std::vector<std::string> ids;
   if (run_->tree)
     for (const RunningTask& task : run_->tree->tasks())
@@ -114,6 +102,7 @@ AgentSpec World::spec(std::uint32_t kind) {
   spec.tools = tools_;
   spec.code.tools = "tools";
   spec.prices = {.prompt = 2, .completion = 8};
+  spec.stream = kind / 128 % 4 != 3;
   switch (kind % 16) {
     case 1:
       spec.auto_resume = true;
@@ -201,8 +190,23 @@ void World::note(const Command& command, const std::string& outcome) {
   say("= " + outcome);
 }
 
+template <typename R>
+void World::note_result(const Command& command, const R& result) {
+  const test::HostCode host;
+  if constexpr (requires { result.status; }) {
+    const std::string why = result.reason == Errc::none ? "" : ' ' + std::string(to_string(result.reason));
+    note(command, std::string(to_string(result.status)) + why);
+    // All verbs are called on the loop thread.
+    verdict_.require(result.quiet, "G1", std::string(to_string(command.act)) + " is not quiet");
+  } else if constexpr (requires { result.reason; }) {
+    note(command, result.accepted() ? "done" : "refused " + std::string(to_string(result.reason)));
+  } else {
+    note(command, result ? "done" : "refused " + std::string(to_string(result.error().code)));
+  }
+}
+
 void World::note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched) {
-  note(command, text_of(sent));
+  note_result(command, sent);
   if (!sent || killed_) return;
   sent_.push_back(sent.id);
   const std::string id = agent.id();
@@ -259,7 +263,11 @@ void World::note_coverage(const Command& command) {
 bool World::act_on_loop(const Command& command) {
   switch (command.act) {
     case Act::poll:
-      if (!in_poll_) poll();
+      if (in_poll_)
+        verdict_.require(!run_->runtime.poll() && !run_->runtime.poll(seconds(1)), "G16",
+                         "a poll within a callback says that work is left");
+      else
+        poll();
       return true;
     case Act::poll_until_quiet:
       if (!in_poll_) poll_until_quiet();
@@ -296,7 +304,7 @@ bool World::act_on_agent(const Command& command) {
       const std::string id = wanted.id;
       const bool root = command.act == Act::create_root;
       const auto made = root ? run_->tree->create(std::move(wanted)) : who.create_child(std::move(wanted));
-      note(command, text_of(made));
+      note_result(command, made);
       if (made && resumes)
         resumes_by_itself_.insert(id);
       else if (made)
@@ -314,22 +322,22 @@ bool World::act_on_agent(const Command& command) {
     }
     case Act::grant:
       transfer_rules_.budget_changed(who.id());
-      note(command, text_of(who.grant({.turns = command.n[1] % 5 + 1})));
+      note_result(command, who.grant({.turns = command.n[1] % 5 + 1}));
       return true;
     case Act::grant_subtree:
-      note(command, text_of(who.grant_subtree({.tokens = command.n[1] % 5 * 1'000})));
+      note_result(command, who.grant_subtree({.tokens = command.n[1] % 5 * 1'000}));
       return true;
     case Act::set_model:
-      note(command, text_of(who.set_model("model" + std::to_string(command.n[1] % 3))));
+      note_result(command, who.set_model("model" + std::to_string(command.n[1] % 3)));
       return true;
     case Act::set_llm:
-      note(command, text_of(who.set_llm(&run_->client(), "llm")));
+      note_result(command, who.set_llm(&run_->client(), "llm"));
       return true;
     case Act::set_system_prompt:
-      note(command, text_of(who.set_system_prompt("prompt " + std::to_string(command.n[1] % 3))));
+      note_result(command, who.set_system_prompt("prompt " + std::to_string(command.n[1] % 3)));
       return true;
     case Act::set_tools:
-      note(command, text_of(who.set_tools(tools_, "tools")));
+      note_result(command, who.set_tools(tools_, "tools"));
       return true;
     default:
       return false;
@@ -348,7 +356,7 @@ bool World::act_by_stop(const Command& command) {
   switch (command.act) {
     case Act::abort: {
       const VerbResult result = who.abort({.clear_queue = command.n[1] % 2 == 1, .reason = reason_of_host});
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect()) gates_.turn_cut(id);
       return true;
     }
@@ -361,7 +369,7 @@ bool World::act_by_stop(const Command& command) {
       options.reason = reason_of_host;
       const bool of_message = bool(options.message), below = options.scope == InterruptScope::subtree;
       const VerbResult result = who.interrupt(std::move(options));
-      note(command, text_of(result));
+      note_result(command, result);
       if (!result.took_effect() || of_message) return true;
       if (below)
         gates_.turns_cut_below(id);
@@ -371,18 +379,18 @@ bool World::act_by_stop(const Command& command) {
     }
     case Act::pause: {
       const VerbResult result = who.pause({.reason = reason_of_host});
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect()) gates_.paused(id, true);
       return true;
     }
     case Act::unpause: {
       const VerbResult result = who.unpause();
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect()) gates_.paused(id, false);
       return true;
     }
     case Act::renew:
-      note(command, text_of(who.renew()));
+      note_result(command, who.renew());
       return true;
     case Act::stop: {
       StopOptions options = stop_options(command);
@@ -399,7 +407,7 @@ bool World::act_by_stop(const Command& command) {
       const std::vector<std::string> children =
           gates_.children(id);  // a callback of the stop may create more
       const VerbResult result = who.stop(std::move(options));
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect() && !below) resumed_.erase(id);
       // The agent is as the verb would leave it, and stays so until it is resumed.
       if (result.accepted() && !result.took_effect() && now && !below && run_->tree)
@@ -414,7 +422,7 @@ bool World::act_by_stop(const Command& command) {
     }
     case Act::resume: {
       const VerbResult result = who.resume({.cascade = command.n[1] % 4 != 3});
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect()) note_resumed(id);
       return true;
     }
@@ -426,7 +434,7 @@ bool World::act_by_stop(const Command& command) {
       options.forks = command.n[1] % 5 == 4 ? Forks::terminate : Forks::keep;
       const bool now = options.when == StopWhen::now;
       const VerbResult result = who.terminate(std::move(options));
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect()) resumed_.erase(id);
       if (result.took_effect() && now) gates_.stopped(id, true);
       if (run_->tree) gates_.check(*run_->tree);
@@ -465,13 +473,14 @@ bool World::act_on_mailbox(const Command& command) {
       options.fallback = command.n[2] % 3 == 2 ? SteerFallback::give_back : SteerFallback::queue;
       const SteerResult steered = who.steer(message(), options);
       note_send(command, who, {steered.reason, steered.id}, false);
+      if (steered && options.fallback == SteerFallback::give_back && !killed_) messages_.goes_back(steered.id);
       return true;
     }
     case Act::release_queue:
-      note(command, text_of(who.release_queue()));
+      note_result(command, who.release_queue());
       return true;
     case Act::clear_queue:
-      note(command, text_of(who.clear_queue()));
+      note_result(command, who.clear_queue());
       return true;
     case Act::edit_queued:
     case Act::remove_queued: {
@@ -479,8 +488,10 @@ bool World::act_on_mailbox(const Command& command) {
       const MessageId id = queued && !queued.value().empty()
                                ? queued.value()[command.n[1] % queued.value().size()].id
                                : some_message(command.n[1]);
-      note(command, command.act == Act::edit_queued ? text_of(who.edit_queued(id, message()))
-                                                    : text_of(who.remove_queued(id)));
+      if (command.act == Act::edit_queued)
+        note_result(command, who.edit_queued(id, message()));
+      else
+        note_result(command, who.remove_queued(id));
       return true;
     }
     case Act::cancel_call:
@@ -489,7 +500,7 @@ bool World::act_on_mailbox(const Command& command) {
       const bool gives = command.act == Act::complete_call;
       const VerbResult result =
           gives ? who.complete_call(call, ToolResult::done("by the host")) : who.cancel_call(call, {});
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect() && !killed_) tool_rules_.ended_by_verb(call, gives);
       if (result.took_effect() && !killed_) process_rules_.ended_by_verb(call);
       return true;
@@ -509,13 +520,13 @@ bool World::act_on_conversation(const Command& command) {
   };
   switch (command.act) {
     case Act::acknowledge:
-      note(command, text_of(acknowledge(who, {some_message(command.n[1]), 1, command.n[2] % 8})));
+      note_result(command, acknowledge(who, {some_message(command.n[1]), 1, command.n[2] % 8}));
       return true;
     case Act::truncate_answer:
-      note(command, text_of(truncate_answer(who, some_message(command.n[1]), command.n[2] % 8)));
+      note_result(command, truncate_answer(who, some_message(command.n[1]), command.n[2] % 8));
       return true;
     case Act::rewind:
-      note(command, text_of(rewind(who, turn())));
+      note_result(command, rewind(who, turn()));
       return true;
     case Act::regenerate: {
       SendOptions options = send_options(command.n[1]);
@@ -529,7 +540,7 @@ bool World::act_on_conversation(const Command& command) {
       const std::string id = options.id;
       const auto made = fork(who, std::move(options));
       transfer_rules_.budget_changed(id);
-      note(command, text_of(made));
+      note_result(command, made);
       if (made && resumes_by_itself_.contains(who.id()))
         resumes_by_itself_.insert(id);
       else if (made)
@@ -555,13 +566,13 @@ bool World::act_on_tree(const Command& command) {
         tree.walk([this](const Agent& one) { messages_.may_drop(one.id()); });
       }
       const VerbResult result = tree.stop_all(std::move(options));
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect() && now) gates_.stopped_all();
       return true;
     }
     case Act::resume_all: {
       const VerbResult result = tree.resume_all();
-      note(command, text_of(result));
+      note_result(command, result);
       if (!result.took_effect()) return true;
       gates_.resumed_all();
       resumed_in_restore_ = true;
@@ -570,37 +581,38 @@ bool World::act_on_tree(const Command& command) {
     }
     case Act::pause_all: {
       const VerbResult result = tree.pause_all({.reason = reason_of_host});
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect()) gates_.paused_all(true);
       return true;
     }
     case Act::unpause_all: {
       const VerbResult result = tree.unpause_all();
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect()) gates_.paused_all(false);
       return true;
     }
     case Act::answer:
-      note(command, text_of(tree.answer(some_question(command.n[0]), "an answer")));
+      note_result(command, tree.answer(some_question(command.n[0]), "an answer"));
       return true;
     case Act::approve:
-      note(command,
-           text_of(tree.approve(
-               some_question(command.n[0]),
-               one_of(std::array{GrantScope::once, GrantScope::agent, GrantScope::subtree}, command.n[1]))));
+      note_result(
+          command,
+          tree.approve(
+              some_question(command.n[0]),
+              one_of(std::array{GrantScope::once, GrantScope::agent, GrantScope::subtree}, command.n[1])));
       return true;
     case Act::decline:
-      note(command, text_of(tree.decline(some_question(command.n[0]), "no")));
+      note_result(command, tree.decline(some_question(command.n[0]), "no"));
       return true;
     case Act::revoke: {
       const auto grants = tree.grants();
-      note(command, text_of(tree.revoke(grants.empty() ? 1 : grants[command.n[0] % grants.size()].id)));
+      note_result(command, tree.revoke(grants.empty() ? 1 : grants[command.n[0] % grants.size()].id));
       return true;
     }
     case Act::cancel_task: {
       const std::string task = some_call({}, TaskKind::background, command.n[0]);
       const VerbResult result = tree.cancel_task(task);
-      note(command, text_of(result));
+      note_result(command, result);
       if (result.took_effect() && !killed_) process_rules_.ended_by_verb(task);
       return true;
     }
@@ -610,8 +622,11 @@ bool World::act_on_tree(const Command& command) {
         tool_rules_.flush_begins();
       }
       const auto flushed = tree.flush();
-      note(command, text_of(flushed));
-      if (flushed && depth_ == 0 && setup_[Knob::store] != 0) tool_rules_.flushed();
+      note_result(command, flushed);
+      if (flushed && depth_ == 0 && setup_[Knob::store] != 0) {
+        tool_rules_.flushed();
+        messages_.flushed();
+      }
       return true;
     }
     default:

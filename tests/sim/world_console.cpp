@@ -118,6 +118,7 @@ bool World::act_as_client(const Command& command) {
 // it forbids is forbidden from its answer on.
 void World::expect_requests() {
   client_.for_each_open([this](const Asked& asked) {
+    if (!asked.is_complete) return;
     switch (asked.request) {
       case Request::resume:
         note_resumed(asked.agent);

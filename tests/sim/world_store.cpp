@@ -66,7 +66,10 @@ void World::check_store() {
         return true;
       }));
   if (!problem().empty()) return;
-  restart(false);
+  // A flush that has succeeded says that a kill is the same as an orderly end.
+  const bool killed = texts_ % 2 == 0;
+  restart(killed);
+  if (texts_ % 3 == 0) restart(killed);
   for (int i = 0; i < 100 && (killed_ || tree_is_destroyed_); ++i) restart(killed_);
   if (!problem().empty()) return;
   const std::map<std::string, std::string> after = seen_agents();

@@ -52,7 +52,9 @@ void World::note_tool(const std::string& name, bool may_repeat, const ToolContex
   say("begun " + name + ' ' + context.agent().id() + ' ' + without_task_id(context.call_id()));
   if (killed_) return;
   tool_rules_.begun(context.call_id(), may_repeat);
-  gates_.arrives(context.agent().id(), "a tool");
+  const std::string id = context.agent().id();
+  gates_.arrives(id, "a tool");
+  verdict_.require(!gates_.is_cut(id, context.turn()), "G1", "a tool of a turn that was ended: " + id);
 }
 
 void World::begin_tool(const std::string& name, bool may_repeat, const ToolContext& context, ToolDone done) {
@@ -61,7 +63,8 @@ void World::begin_tool(const std::string& name, bool may_repeat, const ToolConte
   const auto call = std::make_shared<HeldCall>(name, context, std::move(done));
   const auto number = static_cast<std::uint32_t>(++tool_starts_);
   held_.push_back(call);
-  run_pending(place_of(Callback::tool_call));
+  run_pending(place_of(Callback::tool_call), context.agent().id(), context.call_id());
+  if (throws_ && !killed_) tool_rules_.gave(context.call_id());
   throw_if_due();
   const std::uint32_t instant = setup_[Knob::instant_tools], deaf = setup_[Knob::deaf_tools];
   if (name == "finish") return end_tool(*call, ToolResult{.message = "the turn is over", .end_turn = true});
