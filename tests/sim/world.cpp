@@ -49,6 +49,7 @@ World::World(const Setup& setup, const Faults& faults)
   const std::size_t count = (allocations.first != 0 ? 1 : 0) + (allocations.then != 0 ? 1 : 0);
   allocations_.emplace(allocations.first, count, allocations.then);
   add_tools();
+  if (allocations_->seen() != 0 || count != 0) reports_.may_be_incomplete();
   begin_run();
 }
 
@@ -62,7 +63,7 @@ bool World::fault_came() const noexcept {
 void World::event_was_lost() {
   if (!allocations_ || !allocations_->failed()) return;
   counts_.add("an event was lost");
-  for (const std::string_view rule : {"events", "G9", "G10", "G12", "G14"}) verdict_.ignore(rule);
+  for (const std::string_view rule : {"events", "reports", "G9", "G10", "G12", "G14"}) verdict_.ignore(rule);
 }
 
 FaultCounts World::fault_counts() const noexcept {
@@ -168,6 +169,7 @@ void World::restart(bool killed) {
   if (setup_[Knob::store] == 0) store_.clear();
   gates_.forget();
   messages_.tree_ended();
+  reports_.tree_ended();
   tool_rules_.process_ended();
   transfer_rules_.process_ended();
   begin_run();
@@ -237,6 +239,7 @@ void World::poll_until_quiet() {
     if (run_->more || is_due() || is_io_ready() || served) continue;
     if (is_real() && wait_for_system()) continue;
     check_programs(true);
+    if (run_->tree && !killed_ && !tree_is_destroyed_) reports_.check_quiet(*run_->tree, clock_.now());
     return check_transfers(true);
   }
 }
@@ -317,6 +320,7 @@ void World::finish() {
       check_history(agent);
     });
     messages_.check_all_ended();
+    reports_.check_end();
     if (run_->http) transfer_rules_.check_end(*run_->http, *run_->tree);
   }
   // Where memory was missing, a delegated agent may be left that a restart removes.
@@ -472,6 +476,7 @@ void World::on_event(const Event& event) {
     messages_.may_drop(id);
     opened_.clear();
   }
+  reports_.see(event, clock_.now());
   gates_.see(event);
   messages_.see(event);
   tool_rules_.see(event);
@@ -485,8 +490,7 @@ void World::on_event(const Event& event) {
   if (event.get<AgentRestored>() != nullptr) handles_.push_back(agent);
   if (const auto* stored = event.get<StopPersisted>(); stored != nullptr && !stored->agent_id.empty()) {
     const auto named = run_->tree->find(stored->agent_id);  // perhaps a later agent
-    if (!named || (named.value() == stored->agent && !resumed_.contains(stored->agent_id)))
-{
+    if (!named || (named.value() == stored->agent && !resumed_.contains(stored->agent_id))) {
       bool& deleted = stops_[stored->agent_id];  // a stop that follows a delete changes nothing
       deleted = deleted || stored->deleted;
     }

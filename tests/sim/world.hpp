@@ -12,6 +12,7 @@
 #include "sim/network.hpp"
 #include "sim/process_rules.hpp"
 #include "sim/random.hpp"
+#include "sim/report_rules.hpp"
 #include "sim/sim_processes.hpp"
 #include "sim/sim_store.hpp"
 #include "sim/tool_rules.hpp"
@@ -177,6 +178,7 @@ class World {
   std::string some_question(std::uint32_t n) const;
   AgentSpec spec(std::uint32_t kind);
   Message message(bool urgent = false);
+  void settled(std::size_t number);  // on_settled, on_rest
   SendOptions send_options(std::uint32_t n);
   void note_resumed(const std::string& id);
 
@@ -229,6 +231,7 @@ class World {
   MessageRules messages_{verdict_};
   ToolRules tool_rules_{verdict_};
   TransferRules transfer_rules_{verdict_, gates_};
+  ReportRules reports_{verdict_, gates_};
 
   SimClock clock_;
   SimExecutor executor_;

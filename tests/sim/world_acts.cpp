@@ -159,6 +159,15 @@ AgentSpec World::spec(std::uint32_t kind) {
   return spec;
 }
 
+void World::settled(std::size_t number) {
+  const test::HostCode host;
+  ++events_;
+  say("settled");
+  if (!killed_) reports_.called(number);
+  run_pending(place_of(Callback::settled));
+  throw_if_due();
+}
+
 Message World::message(bool urgent) {
   const test::HostCode host;
   Message message;
@@ -378,7 +387,9 @@ bool World::act_by_stop(const Command& command) {
       return true;
     }
     case Act::pause: {
-      const VerbResult result = who.pause({.reason = reason_of_host});
+      const std::size_t report = reports_.add();
+      const VerbResult result =
+          who.pause({.reason = reason_of_host, .on_rest = [this, report] { settled(report); }});
       note_result(command, result);
       if (result.took_effect()) gates_.paused(id, true);
       return true;
@@ -394,20 +405,17 @@ bool World::act_by_stop(const Command& command) {
       return true;
     case Act::stop: {
       StopOptions options = stop_options(command);
-      options.on_settled = [this](const StopReport&) {
-        const test::HostCode host;
-        ++events_;
-        say("settled");
-        run_pending(place_of(Callback::settled));
-        throw_if_due();
-      };
+      const std::size_t report = reports_.add();
+      options.on_settled = [this, report](const StopReport&) { settled(report); };
       may_cut_later(options);
+      reports_.grace(options.grace.value_or(Duration(0)));
       const bool now = options.when == StopWhen::now, cascade = options.cascade;
       const bool below = options.descendants_only;
       const std::vector<std::string> children =
           gates_.children(id);  // a callback of the stop may create more
       const VerbResult result = who.stop(std::move(options));
       note_result(command, result);
+      if (now && (below ? result.took_effect() : result.accepted())) reports_.due(report);
       if (result.took_effect() && !below) resumed_.erase(id);
       // The agent is as the verb would leave it, and stays so until it is resumed.
       if (result.accepted() && !result.took_effect() && now && !below && run_->tree)
@@ -433,8 +441,13 @@ bool World::act_by_stop(const Command& command) {
       options.escalate_after = stop_options(command).escalate_after;
       options.forks = command.n[1] % 5 == 4 ? Forks::terminate : Forks::keep;
       const bool now = options.when == StopWhen::now;
+      if (command.n[1] % 3 == 2) options.grace = duration(command.n[1] / 3);
+      reports_.grace(options.grace.value_or(Duration(0)));
+      const std::size_t report = reports_.add();
+      options.on_settled = [this, report](const TerminateReport&) { settled(report); };
       const VerbResult result = who.terminate(std::move(options));
       note_result(command, result);
+      if (now && result.accepted()) reports_.due(report);
       if (result.took_effect()) resumed_.erase(id);
       if (result.took_effect() && now) gates_.stopped(id, true);
       if (run_->tree) gates_.check(*run_->tree);
@@ -473,7 +486,8 @@ bool World::act_on_mailbox(const Command& command) {
       options.fallback = command.n[2] % 3 == 2 ? SteerFallback::give_back : SteerFallback::queue;
       const SteerResult steered = who.steer(message(), options);
       note_send(command, who, {steered.reason, steered.id}, false);
-      if (steered && options.fallback == SteerFallback::give_back && !killed_) messages_.goes_back(steered.id);
+      if (steered && options.fallback == SteerFallback::give_back && !killed_)
+        messages_.goes_back(steered.id);
       return true;
     }
     case Act::release_queue:
@@ -565,8 +579,12 @@ bool World::act_on_tree(const Command& command) {
         const test::HostCode host;
         tree.walk([this](const Agent& one) { messages_.may_drop(one.id()); });
       }
+      const std::size_t report = reports_.add();
+      options.on_settled = [this, report](const StopReport&) { settled(report); };
+      reports_.grace(options.grace.value_or(Duration(0)));
       const VerbResult result = tree.stop_all(std::move(options));
       note_result(command, result);
+      if (now && result.accepted()) reports_.due(report);
       if (result.took_effect() && now) gates_.stopped_all();
       return true;
     }
@@ -595,11 +613,10 @@ bool World::act_on_tree(const Command& command) {
       note_result(command, tree.answer(some_question(command.n[0]), "an answer"));
       return true;
     case Act::approve:
-      note_result(
-          command,
-          tree.approve(
-              some_question(command.n[0]),
-              one_of(std::array{GrantScope::once, GrantScope::agent, GrantScope::subtree}, command.n[1])));
+      note_result(command,
+                  tree.approve(some_question(command.n[0]),
+                               one_of(std::array{GrantScope::once, GrantScope::agent, GrantScope::subtree},
+                                      command.n[1])));
       return true;
     case Act::decline:
       note_result(command, tree.decline(some_question(command.n[0]), "no"));
@@ -623,7 +640,7 @@ bool World::act_on_tree(const Command& command) {
       }
       const auto flushed = tree.flush();
       note_result(command, flushed);
-      if (flushed && depth_ == 0 && setup_[Knob::store] != 0) {
+      if (flushed && depth_ == 0 && !killed_ && setup_[Knob::store] != 0) {
         tool_rules_.flushed();
         messages_.flushed();
       }

@@ -55,8 +55,9 @@ struct World::Run {
     if (world.setup_[Knob::small_bytes] != 0) options.max_idle_connections = 1;
     return options;
   }
-  static TreeOptions options(const World& world, LlmClient& llm) {
-    TreeOptions options{.llm = &llm};
+  static TreeOptions options(World& world, LlmClient& llm) {
+    TreeOptions options{.llm = &llm, .audit = &world.reports_};
+    world.reports_.grace(options.stop_grace);
     if (world.setup_[Knob::mailbox_limit] != 0)
       options.mailbox_limit = static_cast<std::uint16_t>(world.setup_[Knob::mailbox_limit]);
     if (world.setup_[Knob::no_grace] != 0) options.stop_grace = Duration(0);
