@@ -2,6 +2,8 @@
 
 #include "support/observe/host_code.hpp"
 
+#include <algorithm>
+
 namespace agentcore::sim {
 namespace {
 
@@ -23,10 +25,12 @@ void GateRules::deleted(const std::string& id) {
   parents_.erase(id);
   people_.erase(id);
   turns_.erase(id);
+  own_.erase(id);
   for (Closed* const closed : {&now_, &reported_}) {
     closed->agents.erase(id);
     closed->paused.erase(id);
     closed->turns.erase(id);
+    closed->deferred.erase(id);
   }
 }
 
@@ -34,6 +38,8 @@ void GateRules::forget() {
   parents_.clear();
   people_.clear();
   turns_.clear();
+  own_.clear();
+  all_stopped_ = false;
   now_ = reported_ = {};
 }
 
@@ -57,6 +63,7 @@ std::set<std::string> GateRules::subtree(const std::string& id) const {
 }
 
 void GateRules::stopped(const std::string& id, bool cascade) {
+  own_[id] = own_[id] || cascade;
   if (cascade)
     now_.agents.merge(subtree(id));
   else
@@ -73,18 +80,45 @@ std::vector<std::string> GateRules::children(const std::string& id) const {
 
 void GateRules::stopped_all() {
   for (const auto& [id, parent] : parents_) now_.agents.insert(id);
+  all_stopped_ = true;
 }
 
-void GateRules::resumed(const std::string& id) {
-  for (const std::string& below : subtree(id)) {
-    now_.agents.erase(below);
-    reported_.agents.erase(below);
+void GateRules::deferred(const std::string& id, bool cascade, StopWhen when,
+                         std::optional<TimePoint> escalates) {
+  now_.deferred.emplace(id, Deferred{cascade, when == StopWhen::after_step, escalates});
+  if (!id.empty()) own_[id] = own_[id] || cascade;
+}
+
+// With `cascade`: also what is below and has no stop of its own on the way.
+void GateRules::open_below(const std::string& id, bool cascade, std::set<std::string>& opened) {
+  const auto own = own_.find(id);
+  if (own != own_.end() && own->second) return;
+  if (own == own_.end()) {
+    opened.insert(id);
+    for (Closed* const closed : {&now_, &reported_}) closed->agents.erase(id);
   }
+  if (!cascade) return;
+  for (const auto& [child, parent] : parents_)
+    if (parent == id) open_below(child, true, opened);
 }
 
-void GateRules::resumed_all() {
-  now_.agents.clear();
-  reported_.agents.clear();
+std::set<std::string> GateRules::resumed(const std::string& id, bool cascade) {
+  const test::HostCode host;
+  std::set<std::string> opened;
+  own_.erase(id);
+  for (Closed* const closed : {&now_, &reported_}) closed->deferred.erase(id);
+  open_below(id, cascade, opened);
+  return opened;
+}
+
+std::set<std::string> GateRules::resumed_all() {
+  const test::HostCode host;
+  std::set<std::string> opened;
+  all_stopped_ = false;
+  for (Closed* const closed : {&now_, &reported_}) closed->deferred.erase(std::string());
+  for (const auto& [id, parent] : parents_)
+    if (parent.empty()) open_below(id, true, opened);
+  return opened;
 }
 
 void GateRules::paused(const std::string& id, bool paused) {
@@ -112,6 +146,52 @@ bool GateRules::is_paused(const Closed& closed, const std::string& id) const {
     at = parent->second;
   }
   return false;
+}
+
+bool GateRules::is_deferred(const Closed& closed, const std::string& id, bool model_call) const {
+  const auto holds = [&](const std::string& of, bool itself) {
+    const auto [first, last] = closed.deferred.equal_range(of);
+    return std::any_of(first, last, [&](const auto& entry) {
+      return (itself || entry.second.cascade) && (!model_call || entry.second.after_step);
+    });
+  };
+  for (std::string at = id; !at.empty();) {
+    if (holds(at, at == id)) return true;
+    const auto parent = parents_.find(at);
+    at = parent == parents_.end() ? std::string() : parent->second;
+  }
+  return holds({}, true);
+}
+
+void GateRules::model_call_begins(const std::string& id) {
+  begins(id, "a model call");
+  // What belongs to a call that had begun goes on: the turns of agents that do the call.
+  verdict_.require(is_delegated(id) || !is_deferred(now_, id, true), "G1",
+                   "a model call after a stop that takes effect after the step: " + id);
+}
+
+void GateRules::tool_begins(const std::string& id) {
+  arrives(id, "a tool");
+  is_open(reported_, id, "a tool", true);
+}
+
+void GateRules::may_be_created(const std::string& id, const std::string& parent) {
+  verdict_.require(!all_stopped_, "G2", "an agent was created after stop_all(): " + id);
+  verdict_.require(!now_.agents.contains(parent), "G2", "an agent was created below a closed one: " + id);
+}
+
+void GateRules::answered(const Agent& agent, const SendResult& sent) {
+  const auto status = agent.status();
+  if (!status) return;  // it is gone
+  const AgentStatus& is = status.value();
+  const bool is_closed = !can_process(is.state) || is.stop_pending;
+  const std::string to = " for " + agent.id() + ", which is " + std::string(to_string(is.state));
+  if (sent)
+    verdict_.require(!is_closed, "G12", "a message was accepted" + to);
+  else if (sent.reason == Errc::agent_stopped || sent.reason == Errc::agent_stopping ||
+           sent.reason == Errc::agent_terminating || sent.reason == Errc::agent_not_found)
+    verdict_.require(is_closed, "G12",
+                     "a message was refused as " + std::string(to_string(sent.reason)) + to);
 }
 
 std::uint64_t GateRules::turn_of(const std::string& id) const {
@@ -163,6 +243,8 @@ void GateRules::see(const Event& event) {
   if (event.get<AgentDeleted>() != nullptr) deleted(id);
   if (const auto* body = event.get<TurnStarted>()) {
     is_open(reported_, id, "a turn", true);
+    verdict_.require(is_delegated(id) || !is_deferred(reported_, id, false), "G1",
+                     "a turn after a deferred stop: " + id);
     turns_[id] = body->turn;
   }
   if (event.get<TurnEnded>() != nullptr) turns_.erase(id);
@@ -183,6 +265,17 @@ void GateRules::check(const AgentTree& tree) {
     const AgentState state = agent.value().state().value();
     verdict_.require(!can_process(state), "G3",
                      "a stopped agent is open again: " + id + " is " + std::string(to_string(state)));
+  }
+}
+
+void GateRules::check_quiet(const AgentTree& tree, TimePoint now) {
+  for (const auto& [id, stop] : now_.deferred) {
+    if (id.empty() || !stop.escalates || *stop.escalates > now) continue;
+    const auto agent = tree.find(id);
+    if (!agent) continue;
+    const AgentState state = agent.value().state().value();
+    verdict_.require(!can_process(state), "G1",
+                     "a deferred stop has not escalated: " + id + " is " + std::string(to_string(state)));
   }
 }
 

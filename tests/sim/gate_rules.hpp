@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -30,8 +31,12 @@ class GateRules {
   // Verbs that have taken effect.
   void stopped(const std::string& id, bool cascade);
   void stopped_all();
-  void resumed(const std::string& id);  // and all below it; also by a message to an agent with auto_resume
-  void resumed_all();
+  // A deferred stop or delete; no id: of all agents. `escalates`: when it takes effect in any case.
+  void deferred(const std::string& id, bool cascade, StopWhen when, std::optional<TimePoint> escalates);
+  // And, with `cascade`, what is below it and has no stop of its own; also by a message to an agent with
+  // auto_resume. The agents that it opens.
+  std::set<std::string> resumed(const std::string& id, bool cascade);
+  std::set<std::string> resumed_all();
   void paused(const std::string& id, bool paused);
   void paused_all(bool paused);
   void turn_cut(const std::string& id);  // by an interrupt or an abort
@@ -39,6 +44,9 @@ class GateRules {
 
   // Something begins: a function of the host was called for it.
   void begins(const std::string& id, std::string_view what) { is_open(now_, id, what, true); }
+  void model_call_begins(const std::string& id);
+  // A pause in the callback of its ToolStarted comes too late.
+  void tool_begins(const std::string& id);
   // Something for which nothing of the host was called yet: an agent in a pause begins nothing.
   void may_not_be_paused(const std::string& id, std::string_view what);
   // What has begun goes out now, as a part of a turn that was not ended.
@@ -55,25 +63,42 @@ class GateRules {
   void catch_up() { reported_ = now_; }
   // After each step: what is closed is not open.
   void check(const AgentTree& tree);
+  // Nothing is due any more: a deferred stop that was to take effect by now has.
+  void check_quiet(const AgentTree& tree, TimePoint now);
+  // An agent was created, by whatever function: not below a closed one.
+  void may_be_created(const std::string& id, const std::string& parent);
+  // A message was accepted, or refused for the state of its agent.
+  void answered(const Agent& agent, const SendResult& sent);
 
   std::uint64_t turn_of(const std::string& id) const;
   std::set<std::string> subtree(const std::string& id) const;
   std::vector<std::string> children(const std::string& id) const;  // that are no people
 
  private:
+  struct Deferred {
+    bool cascade = true;
+    bool after_step = false;
+    std::optional<TimePoint> escalates;
+  };
   struct Closed {
     std::set<std::string> agents;
+    std::multimap<std::string, Deferred> deferred;  // of each agent; no id: of all
     std::set<std::string> paused;
     bool all_paused = false;
     std::map<std::string, std::uint64_t> turns;  // that an interrupt or an abort has ended
   };
 
   bool is_paused(const Closed& closed, const std::string& id) const;
+  bool is_deferred(const Closed& closed, const std::string& id, bool model_call) const;
+  void open_below(const std::string& id, bool cascade, std::set<std::string>& opened);
   void is_open(const Closed& closed, const std::string& id, std::string_view what, bool begins);
   void in_turn(const std::string& id, std::uint64_t turn, std::string_view what);
 
   Verdict& verdict_;
   std::map<std::string, std::string> parents_;  // of each agent; empty: a root
+  std::map<std::string, bool>
+      own_;  // on which a stop was called itself, since their last resume; true: cascade
+  bool all_stopped_ = false;
   std::set<std::string> people_;                // AgentRole::user
   std::map<std::string, std::uint64_t> turns_;  // in progress
   Closed now_, reported_;

@@ -4,14 +4,18 @@
 #include "sim/sweep.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
 #include <string_view>
+
+#include <unistd.h>
 
 using namespace agentcore::sim;
 
@@ -57,6 +61,31 @@ int report(const Script& script, const Sweep& sweep) {
   }
   std::cout << "--faults " << to_string(sweep.faults) << '\n';
   return report(script, run(script, true, sweep.faults), false, sweep.faults);
+}
+
+// Where a run crashes or hangs, its seed is all that is known.
+volatile std::uint64_t running_seed = 0;
+
+extern "C" void print_seed(int signal_number) {
+  char text[64];
+  const int length = std::snprintf(text, sizeof text, "seed %llu: signal %d\n",
+                                   static_cast<unsigned long long>(running_seed), signal_number);
+  if (length > 0) static_cast<void>(!write(STDOUT_FILENO, text, static_cast<std::size_t>(length)));
+  std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
+}
+
+constexpr unsigned seconds_of_a_run = 300;
+
+// What is thrown out of a world is a failure as any other.
+Outcome run_of_seed(const Script& script, bool trace) {
+  try {
+    return run(script, trace);
+  } catch (const std::exception& thrown) {
+    Outcome outcome;
+    outcome.problem = std::string("exception: ") + thrown.what();
+    return outcome;
+  }
 }
 
 }  // namespace
@@ -109,6 +138,7 @@ int main(int argc, char** argv) {
     std::cout << "ok, hash " << std::hex << outcome.hash << '\n';
     return 0;
   }
+  for (const int signal_number : {SIGSEGV, SIGABRT, SIGFPE, SIGALRM}) std::signal(signal_number, print_seed);
   Counts all;
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t done = 0;
@@ -116,7 +146,10 @@ int main(int argc, char** argv) {
     const auto passed = std::chrono::steady_clock::now() - begin;
     if (seconds != 0 && passed > std::chrono::seconds(seconds)) break;
     const Script script = script_of_seed(seed + done);
-    const Outcome outcome = run(script, trace);
+    running_seed = seed + done;
+    alarm(seconds_of_a_run);
+    const Outcome outcome = run_of_seed(script, trace);
+    alarm(0);
     for (const std::string& line : outcome.trace) std::cout << line << '\n';
     all.add(outcome.counts);
     if (outcome.problem.empty()) continue;

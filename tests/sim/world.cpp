@@ -240,6 +240,10 @@ void World::poll_until_quiet() {
     if (is_real() && wait_for_system()) continue;
     check_programs(true);
     if (run_->tree && !killed_ && !tree_is_destroyed_) reports_.check_quiet(*run_->tree, clock_.now());
+    if (run_->tree && !killed_ && !tree_is_destroyed_) {
+      reports_.check_quiet(*run_->tree, clock_.now());
+      gates_.check_quiet(*run_->tree, clock_.now());
+    }
     return check_transfers(true);
   }
 }
@@ -382,7 +386,7 @@ void World::begin_model_call(test::FakeClient::Call& call) {
   const std::string id = call.request.agent_id;
   say("model " + id + ' ' + std::to_string(call.request.messages.size()));
   if (!killed_) {
-    gates_.begins(id, "a model call");
+    gates_.model_call_begins(id);
     const std::string why = test::refusal(call.request.messages);
     verdict_.require(why.empty(), "G8", why + " in a request of " + id);
     for (const ChatMessage& message : call.request.messages)

@@ -180,7 +180,9 @@ class World {
   Message message(bool urgent = false);
   void settled(std::size_t number);  // on_settled, on_rest
   SendOptions send_options(std::uint32_t n);
-  void note_resumed(const std::string& id);
+  void note_resumed(const std::string& id, bool cascade);
+  void note_opened(const std::set<std::string>& opened);
+  std::optional<TimePoint> escalation(std::optional<Duration> after) const;
 
   // The actors.
   void add_tools();

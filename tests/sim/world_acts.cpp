@@ -5,6 +5,7 @@
 
 #include <agentcore/conversation.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <new>
@@ -168,6 +169,11 @@ void World::settled(std::size_t number) {
   throw_if_due();
 }
 
+std::optional<TimePoint> World::escalation(std::optional<Duration> after) const {
+  if (!after) return std::nullopt;
+  return clock_.now() + std::max(*after, Duration(0));
+}
+
 Message World::message(bool urgent) {
   const test::HostCode host;
   Message message;
@@ -201,7 +207,7 @@ void World::note(const Command& command, const std::string& outcome) {
 
 template <typename R>
 void World::note_result(const Command& command, const R& result) {
-  const test::HostCode host;
+  test::runs_host_code = true;
   if constexpr (requires { result.status; }) {
     const std::string why = result.reason == Errc::none ? "" : ' ' + std::string(to_string(result.reason));
     note(command, std::string(to_string(result.status)) + why);
@@ -216,19 +222,24 @@ void World::note_result(const Command& command, const R& result) {
 
 void World::note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched) {
   note_result(command, sent);
+  // A regenerate() has callbacks, and what they do comes after the message.
+  if (!killed_ && !tree_is_destroyed_ && command.act != Act::regenerate) gates_.answered(agent, sent);
   if (!sent || killed_) return;
   sent_.push_back(sent.id);
   const std::string id = agent.id();
   messages_.accepted(sent.id, id, watched);
-  if (resumes_by_itself_.contains(id)) note_resumed(id);
+  if (resumes_by_itself_.contains(id)) note_resumed(id, true);
 }
 
-void World::note_resumed(const std::string& id) {
+void World::note_resumed(const std::string& id, bool cascade) {
   resumed_in_restore_ = true;
-  gates_.resumed(id);
-  for (const std::string& below : gates_.subtree(id)) {
-    stops_.erase(below);
-    resumed_.insert(below);
+  note_opened(gates_.resumed(id, cascade));
+}
+
+void World::note_opened(const std::set<std::string>& opened) {
+  for (const std::string& id : opened) {
+    stops_.erase(id);
+    resumed_.insert(id);
   }
 }
 
@@ -314,6 +325,7 @@ bool World::act_on_agent(const Command& command) {
       const bool root = command.act == Act::create_root;
       const auto made = root ? run_->tree->create(std::move(wanted)) : who.create_child(std::move(wanted));
       note_result(command, made);
+      if (made) gates_.may_be_created(id, root ? std::string() : who.id());
       if (made && resumes)
         resumes_by_itself_.insert(id);
       else if (made)
@@ -409,7 +421,9 @@ bool World::act_by_stop(const Command& command) {
       options.on_settled = [this, report](const StopReport&) { settled(report); };
       may_cut_later(options);
       reports_.grace(options.grace.value_or(Duration(0)));
-      const bool now = options.when == StopWhen::now, cascade = options.cascade;
+      const StopWhen when = options.when;
+      const bool now = when == StopWhen::now, cascade = options.cascade;
+      const std::optional<TimePoint> escalates = escalation(options.escalate_after);
       const bool below = options.descendants_only;
       const std::vector<std::string> children =
           gates_.children(id);  // a callback of the stop may create more
@@ -420,6 +434,9 @@ bool World::act_by_stop(const Command& command) {
       // The agent is as the verb would leave it, and stays so until it is resumed.
       if (result.accepted() && !result.took_effect() && now && !below && run_->tree)
         gates_.stopped(id, false);
+      if (result.took_effect() && !now)
+        for (const std::string& one : below ? children : std::vector{id})
+          gates_.deferred(one, below || cascade, when, escalates);
       if (!result.took_effect() || !now) return true;
       if (below)
         for (const std::string& child : children) gates_.stopped(child, true);
@@ -429,9 +446,10 @@ bool World::act_by_stop(const Command& command) {
       return true;
     }
     case Act::resume: {
-      const VerbResult result = who.resume({.cascade = command.n[1] % 4 != 3});
+      const bool cascade = command.n[1] % 4 != 3;
+      const VerbResult result = who.resume({.cascade = cascade});
       note_result(command, result);
-      if (result.took_effect()) note_resumed(id);
+      if (result.took_effect()) note_resumed(id, cascade);
       return true;
     }
     case Act::terminate: {
@@ -440,7 +458,9 @@ bool World::act_by_stop(const Command& command) {
       options.when = stop_options(command).when;
       options.escalate_after = stop_options(command).escalate_after;
       options.forks = command.n[1] % 5 == 4 ? Forks::terminate : Forks::keep;
-      const bool now = options.when == StopWhen::now;
+      const StopWhen when = options.when;
+      const bool now = when == StopWhen::now;
+      const std::optional<TimePoint> escalates = escalation(options.escalate_after);
       if (command.n[1] % 3 == 2) options.grace = duration(command.n[1] / 3);
       reports_.grace(options.grace.value_or(Duration(0)));
       const std::size_t report = reports_.add();
@@ -450,6 +470,7 @@ bool World::act_by_stop(const Command& command) {
       if (now && result.accepted()) reports_.due(report);
       if (result.took_effect()) resumed_.erase(id);
       if (result.took_effect() && now) gates_.stopped(id, true);
+      if (result.took_effect() && !now) gates_.deferred(id, true, when, escalates);
       if (run_->tree) gates_.check(*run_->tree);
       return true;
     }
@@ -574,7 +595,8 @@ bool World::act_on_tree(const Command& command) {
       options.cascade = true;
       options.descendants_only = false;
       may_cut_later(options);
-      const bool now = options.when == StopWhen::now;
+      const StopWhen when = options.when;
+      const bool now = when == StopWhen::now;
       {
         const test::HostCode host;
         tree.walk([this](const Agent& one) { messages_.may_drop(one.id()); });
@@ -586,15 +608,15 @@ bool World::act_on_tree(const Command& command) {
       note_result(command, result);
       if (now && result.accepted()) reports_.due(report);
       if (result.took_effect() && now) gates_.stopped_all();
+      if (result.took_effect() && !now) gates_.deferred({}, true, when, {});
       return true;
     }
     case Act::resume_all: {
       const VerbResult result = tree.resume_all();
       note_result(command, result);
       if (!result.took_effect()) return true;
-      gates_.resumed_all();
       resumed_in_restore_ = true;
-      tree.walk([this](const Agent& one) { note_resumed(one.id()); });
+      note_opened(gates_.resumed_all());
       return true;
     }
     case Act::pause_all: {

@@ -121,16 +121,15 @@ void World::expect_requests() {
     if (!asked.is_complete) return;
     switch (asked.request) {
       case Request::resume:
-        note_resumed(asked.agent);
+        note_resumed(asked.agent, true);
         break;
       case Request::send:
       case Request::steer:
       case Request::task:
-        if (resumes_by_itself_.contains(asked.agent)) note_resumed(asked.agent);
+        if (resumes_by_itself_.contains(asked.agent)) note_resumed(asked.agent, true);
         break;
       case Request::resume_all:
-        gates_.resumed_all();
-        run_->tree->walk([this](const Agent& one) { note_resumed(one.id()); });
+        note_opened(gates_.resumed_all());
         break;
       case Request::unpause:
         gates_.paused(asked.agent, false);
