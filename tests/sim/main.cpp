@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -77,17 +76,6 @@ extern "C" void print_seed(int signal_number) {
 
 constexpr unsigned seconds_of_a_run = 300;
 
-// What is thrown out of a world is a failure as any other.
-Outcome run_of_seed(const Script& script, bool trace) {
-  try {
-    return run(script, trace);
-  } catch (const std::exception& thrown) {
-    Outcome outcome;
-    outcome.problem = std::string("exception: ") + thrown.what();
-    return outcome;
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -148,7 +136,7 @@ int main(int argc, char** argv) {
     const Script script = script_of_seed(seed + done);
     running_seed = seed + done;
     alarm(seconds_of_a_run);
-    const Outcome outcome = run_of_seed(script, trace);
+    const Outcome outcome = run(script, trace);
     alarm(0);
     for (const std::string& line : outcome.trace) std::cout << line << '\n';
     all.add(outcome.counts);

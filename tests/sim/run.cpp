@@ -1,6 +1,7 @@
 #include "sim/run.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace agentcore::sim {
@@ -91,12 +92,18 @@ class Shrinker {
 Outcome run(const Script& script, bool with_trace, const Faults& faults) {
   World world(script.setup, faults);
   world.keep_trace(with_trace);
-  for (const Command& command : script.commands) {
-    world.run(command);
-    if (!world.problem().empty()) break;
+  std::string problem;
+  try {
+    for (const Command& command : script.commands) {
+      world.run(command);
+      if (!world.problem().empty()) break;
+    }
+    if (world.problem().empty()) world.finish();
+    problem = world.problem();
+  } catch (const std::exception& thrown) {
+    problem = std::string("exception: ") + thrown.what();
   }
-  if (world.problem().empty()) world.finish();
-  return {world.problem(), world.hash(), world.trace(), world.counts(), world.fault_counts()};
+  return {std::move(problem), world.hash(), world.trace(), world.counts(), world.fault_counts()};
 }
 
 Script smallest(const Script& script, const std::function<bool(const Script&)>& fails, std::size_t most) {
