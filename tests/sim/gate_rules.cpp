@@ -175,11 +175,6 @@ void GateRules::tool_begins(const std::string& id) {
   is_open(reported_, id, "a tool", true);
 }
 
-void GateRules::may_be_created(const std::string& id, const std::string& parent) {
-  verdict_.require(!all_stopped_, "G2", "an agent was created after stop_all(): " + id);
-  verdict_.require(!now_.agents.contains(parent), "G2", "an agent was created below a closed one: " + id);
-}
-
 void GateRules::answered(const Agent& agent, const SendResult& sent) {
   const auto status = agent.status();
   if (!status) return;  // it is gone

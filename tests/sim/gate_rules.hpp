@@ -65,8 +65,8 @@ class GateRules {
   void check(const AgentTree& tree);
   // Nothing is due any more: a deferred stop that was to take effect by now has.
   void check_quiet(const AgentTree& tree, TimePoint now);
-  // An agent was created, by whatever function: not below a closed one.
-  void may_be_created(const std::string& id, const std::string& parent);
+  // Whether an agent can be created: not below a closed one.
+  bool may_create(const std::string& parent) const { return !all_stopped_ && !now_.agents.contains(parent); }
   // A message was accepted, or refused for the state of its agent.
   void answered(const Agent& agent, const SendResult& sent);
 

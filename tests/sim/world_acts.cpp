@@ -323,9 +323,10 @@ bool World::act_on_agent(const Command& command) {
       const bool resumes = wanted.auto_resume;
       const std::string id = wanted.id;
       const bool root = command.act == Act::create_root;
+      const bool may_be_made = gates_.may_create(root ? std::string() : who.id());
       const auto made = root ? run_->tree->create(std::move(wanted)) : who.create_child(std::move(wanted));
       note_result(command, made);
-      if (made) gates_.may_be_created(id, root ? std::string() : who.id());
+      verdict_.require(!made || may_be_made, "G2", "an agent was created behind a closed gate: " + id);
       if (made && resumes)
         resumes_by_itself_.insert(id);
       else if (made)
