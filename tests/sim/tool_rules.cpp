@@ -5,7 +5,13 @@ namespace {
 
 // Those of the library note nothing.
 bool is_simulated(const std::string& tool) {
-  return !tool.empty() && tool != "delegate" && tool != "ask_human";
+  return tool != "delegate" && tool != "ask_human";
+}
+
+// ProcessRules ask about programs.
+bool notes_its_end(const std::string& tool) {
+  return tool == "never" || tool == "safe" || tool == "careful" || tool == "task" || tool == "finish" ||
+         tool == "blocking";
 }
 
 }  // namespace
@@ -50,7 +56,7 @@ void ToolRules::see(const Event& event) {
     verdict_.require(!note.given || !note.completed || ended->by_host, "G10",
                      "a result of the tool counts after that of the host: " + ended->call_id);
     const bool gave = note.gave != 0 || (note.tool == "blocking" && note.begun != 0);
-    verdict_.require(!note.completed || ended->by_host || gave || !is_simulated(note.tool), "G9",
+    verdict_.require(!note.completed || ended->by_host || gave || !notes_its_end(note.tool), "G9",
                      "a call has completed, and its tool has given nothing: " + ended->call_id);
     if (ended->outcome == ToolOutcome::not_started)
       verdict_.require(note.begun == 0, "G9", "a call that began is not_started: " + ended->call_id);

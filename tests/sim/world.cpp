@@ -239,7 +239,6 @@ void World::poll_until_quiet() {
     if (run_->more || is_due() || is_io_ready() || served) continue;
     if (is_real() && wait_for_system()) continue;
     check_programs(true);
-    if (run_->tree && !killed_ && !tree_is_destroyed_) reports_.check_quiet(*run_->tree, clock_.now());
     if (run_->tree && !killed_ && !tree_is_destroyed_) {
       reports_.check_quiet(*run_->tree, clock_.now());
       gates_.check_quiet(*run_->tree, clock_.now());
