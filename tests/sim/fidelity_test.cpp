@@ -34,7 +34,7 @@ namespace {
 // - A budget of no time (small_batches): what is left for the next poll depends on how the bytes arrive.
 // - Limits of a few bytes (small_bytes): where an answer is cut depends on its pieces, and one idle
 //   connection makes the transport close those of others.
-// - Programs: no real one does at a command what its processes do.
+// - Programs: program_fidelity_test.cpp compares these.
 // - Time-outs of a second (short_times): a tool and a request that were begun together may end in either
 //   order, as at the end of a run.
 Script comparable(const Script& script) {

@@ -121,8 +121,8 @@ std::string SimProcesses::end_host() {
   for (const auto& process : processes_) {
     const std::string name = "program " + std::to_string(process->program->number);
     if (process->leads && !process->hangs) left = name + ", which is not reaped";
-    const bool is_killed = process->dies_of == SIGKILL;
-    if (!process->leads && process->group == process->program->pid && !is_killed && !process->program->lost)
+    if (!process->leads && process->group == process->program->pid && process->dies_of == 0 &&
+        !process->program->lost)
       left = "a process of the group of " + name;
   }
   return host_is_dead_ ? std::string() : left;
@@ -264,7 +264,7 @@ bool SimProcesses::hangs(std::uint32_t n) {
 void SimProcesses::hit(Process& process, int signal) {
   if (process.status || (signal == SIGTERM && process.ignores_term)) return;
   if (habits_.dies_late || process.hangs)
-    process.dies_of = process.dies_of == SIGKILL ? SIGKILL : signal;
+    process.dies_of = process.dies_of != 0 ? process.dies_of : signal;  // the first one counts
   else
     end(process, {ExitStatus::Kind::signalled, signal});
 }
@@ -427,9 +427,8 @@ ChildState SimProcesses::reap(ProcessId pid, ExitStatus& status) noexcept {
   const std::shared_ptr<Program> program = process->program;
   std::erase_if(processes_, [process](const auto& one) { return one.get() == process; });
   program->reaped = true;
-  const auto left = std::ranges::count_if(processes_, [pid](const auto& one) {
-    return one->group == pid && !one->status && one->dies_of != SIGKILL;
-  });
+  const auto left = std::ranges::count_if(
+      processes_, [pid](const auto& one) { return one->group == pid && !one->status && one->dies_of == 0; });
   told(*program, "is reaped");
   watcher_.on_reaped(*program, static_cast<std::size_t>(left));
   return ChildState::ended;

@@ -48,7 +48,7 @@ class ProgramWatcher {
   virtual void on_refused_start(const std::string& why) = 0;
   // Before the signal has an effect, and before Program::terminated_at and killed_at say so.
   virtual void on_signal(const Program& program, Signal signal) = 0;
-  // It was reaped. `left`: processes of its group that live and have no SIGKILL.
+  // It was reaped. `left`: processes of its group that live, and have no signal that ends them.
   virtual void on_reaped(const Program& program, std::size_t left) = 0;
   // Something that no system would allow, or that would reach a process of others.
   virtual void on_misuse(const std::string& what) = 0;
@@ -136,6 +136,7 @@ class SimProcesses final : public detail::platform::ProcessSystem,
   // For how long destructors have waited.
   Duration waited() const noexcept { return waited_; }
   std::size_t hanging() const;
+  std::size_t count() const noexcept { return processes_.size(); }
 
   // One by its number, of all calls (FailedCall::process).
   Failing calls;
