@@ -222,8 +222,10 @@ void World::note_result(const Command& command, const R& result) {
 
 void World::note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched) {
   note_result(command, sent);
-  // A regenerate() has callbacks, and what they do comes after the message.
-  if (!killed_ && !tree_is_destroyed_ && command.act != Act::regenerate) gates_.answered(agent, sent);
+  // A regenerate() has callbacks, and what they do comes after the message. A tool may be refused for the
+  // state of its own agent.
+  const bool is_of_host = command.act != Act::regenerate && command.act != Act::tool_sends;
+  if (!killed_ && !tree_is_destroyed_ && is_of_host) gates_.answered(agent, sent);
   if (!sent || killed_) return;
   sent_.push_back(sent.id);
   const std::string id = agent.id();
