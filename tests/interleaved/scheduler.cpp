@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
-#include <semaphore>
 #include <thread>
 #include <utility>
 
@@ -47,6 +48,30 @@ std::string_view file_name(const char* path) {
   return all.substr(all.find_last_of('/') + 1);
 }
 
+// A std::binary_semaphore that does not yield the processor before it waits: on a busy machine that takes
+// long.
+class Baton {
+ public:
+  void release() {
+    const std::lock_guard lock(mutex_);
+    given_ = true;
+    changed_.notify_one();
+  }
+  void acquire() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return std::exchange(given_, false); });
+  }
+  bool try_acquire_for(std::chrono::seconds time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [this] { return std::exchange(given_, false); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool given_ = false;
+};
+
 }  // namespace
 
 struct Scheduler::Thread {
@@ -66,7 +91,7 @@ struct Scheduler::Thread {
   std::string what;
   Access access = Access::load;
   Place where;
-  std::binary_semaphore turn{0};
+  Baton turn;
 };
 
 struct Scheduler::Held {
@@ -76,7 +101,7 @@ struct Scheduler::Held {
 };
 
 struct Scheduler::Done {
-  std::binary_semaphore ended{0};
+  Baton ended;
 };
 
 Scheduler::Scheduler(Schedule schedule, Keeps keeps)
