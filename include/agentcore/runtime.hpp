@@ -198,8 +198,10 @@ class AGENTCORE_API Runtime {
   /// caused the work, and never in parallel with itself: if work arrives while it runs, it is called once
   /// more on the same thread when it returns. It must be quick, must not throw, and must not call agentcore:
   /// post a message to your own loop. It may take locks of the host, also those under which other threads
-  /// call agentcore. There is one subscriber at a time; a later one replaces it. Resetting the Subscription
-  /// waits for a call that is running on another thread: do not hold a lock meanwhile that `wake` takes.
+  /// call agentcore. There is one subscriber at a time; a later one replaces it. Both this and resetting the
+  /// Subscription wait for a call of the earlier one that is running on another thread: do not hold a lock
+  /// meanwhile that `wake` takes. What arrives during that wait calls the later one when it is over, within
+  /// this function.
   ///
   ///     Subscription wake = runtime.on_wake([&] { my_loop.post([&] { runtime.poll(); }); });
   ///

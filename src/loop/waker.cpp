@@ -11,25 +11,29 @@ namespace agentcore::detail::loop {
 // call that runs is repeated when it returns.
 class Waker::Subscriber {
  public:
+  // Until start() it counts as running: what wakes the loop meanwhile calls it in start().
   explicit Subscriber(std::function<void()> wake) : function_(std::move(wake)) {}
 
   // False when it threw.
   bool call() noexcept AGENTCORE_RUNS_HOST_CODE;
+  // The subscriber before has ended. False when the function threw.
+  bool start() noexcept AGENTCORE_RUNS_HOST_CODE;
   // From its return on, the function does not run any more, unless this thread is in it.
   void end() noexcept;
 
  private:
   bool begin() noexcept;
+  bool run() noexcept AGENTCORE_RUNS_HOST_CODE;
   bool is_to_be_repeated() noexcept;
 
   // Used by the thread that has set `running_`, and by the one that has set `ended_` and found no other.
   std::function<void()> function_;
   core::Mutex mutex_;
   core::Condition returned_;
-  bool running_ AGENTCORE_GUARDED_BY(mutex_) = false;
+  bool running_ AGENTCORE_GUARDED_BY(mutex_) = true;
   bool again_ AGENTCORE_GUARDED_BY(mutex_) = false;  // another wake-up came while it ran
   bool ended_ AGENTCORE_GUARDED_BY(mutex_) = false;
-  std::thread::id caller_ AGENTCORE_GUARDED_BY(mutex_);
+  std::thread::id caller_ AGENTCORE_GUARDED_BY(mutex_) = std::this_thread::get_id();
 };
 
 // True if this thread is to call the function.
@@ -51,7 +55,14 @@ bool Waker::Subscriber::is_to_be_repeated() noexcept {
 }
 
 bool Waker::Subscriber::call() noexcept {
-  if (!begin()) return true;
+  return !begin() || run();
+}
+
+bool Waker::Subscriber::start() noexcept {
+  return !is_to_be_repeated() || run();
+}
+
+bool Waker::Subscriber::run() noexcept {
   bool threw = false;
   do {
     try {
@@ -114,7 +125,8 @@ Subscription Waker::on_wake(std::function<void()> wake) {
     const core::Lock lock(mutex_);
     replaced = std::exchange(subscriber_, added);
   }
-  if (replaced) replaced->end();
+  if (replaced) replaced->end();  // before the other one runs: there is one subscriber at a time
+  if (!added->start()) threw_ = true;
   return subscription;
 }
 
