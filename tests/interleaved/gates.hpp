@@ -43,6 +43,7 @@ class Gates {
     bool quiet = true;       // the loop was in no action of it
     std::uint64_t poll = 0;  // the number of the poll that ran then, or had run
     bool subtree = true;     // a child that is created below it is closed, too
+    bool cuts = true;        // what is in flight is cut by the verb
     std::uint64_t at = 0;    // the time of the return
   };
 

@@ -10,12 +10,13 @@ namespace {
 
 using sim::Random;
 
-// Each run uses some of the acts, and some of these often.
+// Each run uses some of the acts, or few, and some of these often.
 class Choice {
  public:
   Choice(Random& random, Act first, Act end) : random_(random) {
+    const std::uint32_t used = random_.once_in(2) ? 2 : 8;  // one of so many
     for (auto act = static_cast<std::uint32_t>(first); act < static_cast<std::uint32_t>(end); ++act) {
-      const std::uint32_t weight = random_.once_in(2) ? 0 : random_.once_in(4) ? 8 : 1 + random_.below(3);
+      const std::uint32_t weight = !random_.once_in(used) ? 0 : random_.once_in(4) ? 8 : 1 + random_.below(3);
       acts_.insert(acts_.end(), weight, static_cast<Act>(act));
     }
     if (acts_.empty()) acts_.push_back(first);
@@ -48,6 +49,21 @@ Act next_of_loop(Random& random, Choice& loop, Choice& any, bool follows) {
   }
 }
 
+// What most threads of hosts do: send, and end what tools and models were asked for.
+Act next_of_others(Random& random, Choice& any) {
+  switch (random.below(10)) {
+    case 0:
+    case 1:
+      return Act::send;
+    case 2:
+      return Act::tool_done;
+    case 3:
+      return random.once_in(2) ? Act::worker_answers : Act::worker_calls;
+    default:
+      return any.next();
+  }
+}
+
 // What is done within the first callback of a kind.
 Command next_in_callback(Random& random, Choice& any) {
   Command command{.act = any.next(), .a = random.below(3), .b = random.below(8)};
@@ -69,7 +85,7 @@ Script generate(std::uint64_t seed) {
   script.lease = random.once_in(4) ? 1 : 0;
   script.handler = random.once_in(3) ? 1 : 0;
   script.deaf = random.once_in(4) ? 1 : 0;
-  script.warm = random.below(script.agents + 1);
+  script.warm = narrow && !random.once_in(4) ? script.agents : random.below(script.agents + 1);
   const std::uint32_t threads = 2 + random.below(3);
   script.order.resize(threads);
   std::iota(script.order.begin(), script.order.end(), 0U);
@@ -79,15 +95,13 @@ Script generate(std::uint64_t seed) {
   Choice any(random, first_of_any_thread, Act::count);
   const bool few_agents = narrow || random.once_in(2);  // so that verbs meet
   script.threads.resize(threads);
-  for (std::uint32_t left = random.once_in(2) ? random.below(5) : 0; left > 0; --left)
+  for (std::uint32_t left = random.once_in(2) ? 1 + random.below(4) : 0; left > 0; --left)
     script.threads[0].push_back(next_in_callback(random, any));
   for (std::uint32_t thread = 0; thread < threads; ++thread) {
     const std::uint32_t commands = thread == 0 ? 2 + random.below(8) : 1 + random.below(narrow ? 8 : 5);
     for (std::uint32_t i = 0; i < commands; ++i) {
       Command command;
-      command.act = thread == 0         ? next_of_loop(random, loop, any, narrow)
-                    : random.once_in(5) ? Act::send
-                                        : any.next();
+      command.act = thread == 0 ? next_of_loop(random, loop, any, narrow) : next_of_others(random, any);
       if (command.act == Act::destroy_tree && !random.once_in(4)) command.act = Act::poll;
       command.a = random.below(few_agents ? 2 : 5);
       command.b = random.below(8);

@@ -34,41 +34,44 @@ AgentSpec World::spec(std::uint32_t number) {
   AgentSpec made;
   made.id = "a" + std::to_string(number);
   made.parallel_tools = 2;
-  made.tools = tools_;
+  made.tools = tools("helper of " + made.id);
   if (script_.lease != 0 && number == 1) made.lease = std::chrono::seconds(1);
   if (script_.handler != 0 && number + 1 == script_.agents)
     made.handler = [this](const Agent& handled, const Message&) {
-      begins(handled.id(), "a handler", true);
+      begins(handled.id(), "a handler", true, true);  // for a pause it is a part of the turn that has begun
       scheduler_->step();
       within(Moment::handler);
     };
   return made;
 }
 
-void World::add_tools() {
-  const auto add_own = [this](ToolRegistry& tools) {
-    tools.add({.spec = {.name = "slow"},
-               .start = [this](const nlohmann::json&, const ToolContext& context, ToolDone done) {
-                 begins_call(context, true);
-                 held_.push_back(std::make_shared<Held>(context.agent().id(), context, std::move(done)));
-                 within(Moment::tool_call);
-               }});
-    tools.add(make_blocking_tool({.name = "blocking"}, &jobs_,
-                                 [this](const nlohmann::json&, const ToolContext& context) {
-                                   begins_call(context, false);
-                                   scheduler_->step();
-                                   return ToolResult::done("a blocking result");
-                                 }));
-  };
+void World::add_own_tools(ToolRegistry& tools) {
+  tools.add({.spec = {.name = "slow"},
+             .start = [this](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+               begins_call(context, true);
+               held_.push_back(std::make_shared<Held>(context.agent().id(), context, std::move(done)));
+               within(Moment::tool_call);
+             }});
+  tools.add(make_blocking_tool({.name = "blocking"}, &jobs_,
+                               [this](const nlohmann::json&, const ToolContext& context) {
+                                 begins_call(context, false);
+                                 scheduler_->step();
+                                 return ToolResult::done("a blocking result");
+                               }));
+}
+
+// Each agent has a helper of its own, which is not made again: an id names one agent.
+std::shared_ptr<ToolRegistry> World::tools(const std::string& helper) {
   const auto of_children = std::make_shared<ToolRegistry>();
-  add_own(*of_children);
-  tools_ = std::make_shared<ToolRegistry>();
-  add_own(*tools_);
+  add_own_tools(*of_children);
+  auto all = std::make_shared<ToolRegistry>();
+  add_own_tools(*all);
   for (const std::string name : {"ask", "helper"}) {
     AgentToolOptions options{.tool = {.name = name}, .agent = {.tools = of_children, .parallel_tools = 2}};
-    if (name == "helper") options.agent.id = name;
-    tools_->add(make_agent_tool(std::move(options)));
+    if (name == "helper") options.agent.id = helper;
+    all->add(make_agent_tool(std::move(options)));
   }
+  return all;
 }
 
 // Before the other threads begin.
@@ -81,13 +84,13 @@ void World::prepare() {
     const std::string id = call.request.agent_id;
     begins(id, "a model call", true);
     is_in_turn(id, turns_.newest(id), "a model call", true);
+    is_cut(id, turns_.newest(id), "a model call", call.stop);
     within(Moment::model_call);
   };
   if (script_.deaf != 0) client_->on_stop = test::OnStop::deaf;
   jobs_.on_submit = [this] {
     for (const std::uint32_t worker : workers_) scheduler_->wake(worker);
   };
-  add_tools();
   tree_ = std::make_unique<AgentTree>(*runtime_, TreeOptions{.llm = client_.get()});
   audit_ = std::make_unique<test::Audit>(*tree_);
   events_ = tree_->on_event([this](const Event& event) { on_event(event); });
@@ -317,6 +320,13 @@ void World::is_in_turn(const std::string& id, std::uint64_t turn, std::string_vi
               " after a verb that has ended it has returned");
 }
 
+// What an action of the loop begins that was admitted before is cut by the verb, too.
+void World::is_cut(const std::string& id, std::uint64_t turn, std::string_view what, const StopToken& stop) {
+  const Gates::Closed* const closed = stops_.find(id);
+  require(stop.stop_requested() || (!(closed && closed->cuts) && !turns_.find(id, turn)), "G5",
+          std::string(what) + " of " + id + " begins uncut after a verb that has ended it has returned");
+}
+
 void World::begins_call(const ToolContext& context, bool on_loop) {
   const std::string id = context.agent().id();
   known_calls_.begins(id, context.call_id());
@@ -324,7 +334,8 @@ void World::begins_call(const ToolContext& context, bool on_loop) {
     // A call whose ToolStarted is just being reported has begun, for a pause.
     const Gates::Closed* const paused = pauses_.find(id);
     begins(id, "a tool call", true, paused && paused->at > call_started_[context.call_id()]);
-    return is_in_turn(id, context.turn(), "a tool call", true);
+    is_in_turn(id, context.turn(), "a tool call", true);
+    return is_cut(id, context.turn(), "a tool call", context.stop());
   }
   const std::uint64_t began = job_began_[scheduler_->thread()];
   const Gates::Closed* const closed = stops_.find(id);

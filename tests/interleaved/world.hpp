@@ -82,7 +82,8 @@ class World {
 
   void prepare();
   AgentSpec spec(std::uint32_t number);
-  void add_tools();
+  void add_own_tools(ToolRegistry& tools);
+  std::shared_ptr<ToolRegistry> tools(const std::string& helper);
   void wake();
 
   // The loop thread.
@@ -134,6 +135,7 @@ class World {
   void on_event(const Event& event);
   void begins(const std::string& id, std::string_view what, bool called_directly, bool also_in_pause = false);
   void is_in_turn(const std::string& id, std::uint64_t turn, std::string_view what, bool called_directly);
+  void is_cut(const std::string& id, std::uint64_t turn, std::string_view what, const StopToken& stop);
   void begins_call(const ToolContext& context, bool on_loop);
   void check_closed();
   void check_rest();
@@ -154,7 +156,6 @@ class World {
   HeldJobs jobs_;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<test::FakeClient> client_;
-  std::shared_ptr<ToolRegistry> tools_;
   std::vector<std::unique_ptr<OpenScope>> scopes_;
   std::vector<Command> armed_;          // what waits for a callback
   std::vector<std::uint32_t> workers_;  // threads in Act::work
@@ -180,6 +181,7 @@ class World {
     int ends = 0;  // of on_end
   };
   std::deque<Sent> sent_;
+  MessageId newest_message_;
   struct Steer {
     int accepted = 0, fates = 0;
   };

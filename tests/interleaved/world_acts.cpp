@@ -52,6 +52,12 @@ void World::act_on_loop(const Command& command) {
       return create(command);
     case Act::scope:
       return open_scope(command);
+    case Act::clear_queue:
+      static_cast<void>(agent(command.a).clear_queue());
+      return;
+    case Act::remove_queued:
+      static_cast<void>(agent(command.a).remove_queued(newest_message_));
+      return;
     case Act::time_passes: {
       const auto deadline = runtime_->next_deadline();
       if (deadline && *deadline > clock_.now()) clock_.advance(*deadline - clock_.now());
@@ -99,6 +105,7 @@ void World::send(const std::function<SendResult(SendOptions)>& call, const std::
   };
   const SendResult result = call(std::move(options));
   sent_[number].accepted = result.accepted();
+  if (result.accepted()) newest_message_ = result.id;
   if (closed && openings == stops_.openings())
     require(!result.accepted(), "G1", id + " has accepted a message after a stop has returned");
   if (!any_close_ && !destroyed_ && id.starts_with('a'))  // the others end with their calls
@@ -162,7 +169,11 @@ VerbResult World::close(const std::string& root, Reach reach,
   std::vector<std::string> ids{root};
   if (reach == Reach::below) ids = existed;
   if (reach == Reach::subtree) ids = family_.below(root, true);
-  stops_.close(ids, called, {.quiet = result.quiet, .poll = polls_, .subtree = reach == Reach::subtree});
+  stops_.close(ids, called,
+               {.quiet = result.quiet,
+                .poll = polls_,
+                .subtree = reach == Reach::subtree,
+                .cuts = cuts && result.took_effect()});
   note_creation();
   std::erase_if(ids, [this](const std::string& id) { return stops_.find(id) == nullptr; });
   if (cuts && result.took_effect()) check_cut(ids, model_calls, tool_calls);
