@@ -238,6 +238,7 @@ void World::poll_until_quiet() {
     const bool served = serve() || processes_->settle();
     if (run_->more || is_due() || is_io_ready() || served) continue;
     if (is_real() && wait_for_system()) continue;
+    cuts_later_ = false;
     check_programs(true);
     if (run_->tree && !killed_ && !tree_is_destroyed_) {
       reports_.check_quiet(*run_->tree, clock_.now());

@@ -222,10 +222,11 @@ void World::note_result(const Command& command, const R& result) {
 
 void World::note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched) {
   note_result(command, sent);
-  // A regenerate() has callbacks, and what they do comes after the message. A tool may be refused for the
-  // state of its own agent.
-  const bool is_of_host = command.act != Act::regenerate && command.act != Act::tool_sends;
-  if (!killed_ && !tree_is_destroyed_ && is_of_host) gates_.answered(agent, sent);
+  // What the callbacks of a regenerate() and a steer() do comes after the message. A tool may be refused for
+  // the state of its own agent.
+  const bool is_plain =
+      command.act != Act::regenerate && command.act != Act::steer && command.act != Act::tool_sends;
+  if (!killed_ && !tree_is_destroyed_ && is_plain) gates_.answered(agent, sent);
   if (!sent || killed_) return;
   sent_.push_back(sent.id);
   const std::string id = agent.id();
@@ -435,8 +436,10 @@ bool World::act_by_stop(const Command& command) {
       if (now && (below ? result.took_effect() : result.accepted())) reports_.due(report);
       if (result.took_effect() && !below) resumed_.erase(id);
       // The agent is as the verb would leave it, and stays so until it is resumed.
-      if (result.accepted() && !result.took_effect() && now && !below && run_->tree)
+      if (result.accepted() && !result.took_effect() && now && !below && run_->tree) {
         gates_.stopped(id, false);
+        cuts_later_ = true;  // a lease has closed it, and the next poll cuts
+      }
       if (result.took_effect() && !now)
         for (const std::string& one : below ? children : std::vector{id})
           gates_.deferred(one, below || cascade, when, escalates);

@@ -122,7 +122,6 @@ void World::may_cut_later(const StopOptions& options) {
 
 void World::check_transfers(bool after_poll) {
   if (!run_->http || !run_->tree || killed_ || tree_is_destroyed_) return;
-  if (after_poll) cuts_later_ = false;
   if (!cuts_later_) transfer_rules_.check_cut(*run_->http);
   if (after_poll) transfer_rules_.check_quiet(*run_->http, *run_->tree);
   if (!in_poll_ && depth_ == 0) transfer_rules_.check_slots(*run_->http, setup_);

@@ -53,7 +53,11 @@ void World::note_tool(const std::string& name, bool may_repeat, const ToolContex
   if (killed_) return;
   tool_rules_.begun(context.call_id(), may_repeat);
   const std::string id = context.agent().id();
-  gates_.tool_begins(id);
+  // For a pause a call has begun with its ToolStarted, and a blocking tool runs later.
+  if (name == "blocking")
+    gates_.arrives(id, "a tool");
+  else
+    gates_.tool_begins(id);
   verdict_.require(!gates_.is_cut(id, context.turn()), "G1", "a tool of a turn that was ended: " + id);
 }
 
