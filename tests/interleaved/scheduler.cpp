@@ -131,7 +131,7 @@ Outcome Scheduler::run(Schedule schedule, std::vector<std::function<void(Schedul
       detail::core::thread_schedule = nullptr;
       self->leave(i);
     });
-  self->running_ = self->choose();
+  // The first thread begins, whatever the order: up to its first step it may prepare what all of them use.
   self->threads_[self->running_]->turn.release();
   if (!self->done_->ended.try_acquire_for(longest_step)) {
     std::fprintf(stderr, "a thread waits for something that the scheduler does not see\n%s\n",

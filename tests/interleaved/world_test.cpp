@@ -24,6 +24,11 @@ TEST_CASE("a seed gives the same script, and the same steps", "[interleaved]") {
   }
 }
 
+TEST_CASE("each thread does its commands, whichever is the first", "[interleaved]") {
+  for (const std::string order : {"0 1", "1 0"})
+    CHECK(run(script_from("order " + order + "\n1: send\n1: stop\n")).counts.at("stop") == 1);
+}
+
 TEST_CASE("a script that fails is made as small as it can be", "[interleaved]") {
   const auto shows = [](const Script& script) {
     bool polls = false, interrupted = false;
