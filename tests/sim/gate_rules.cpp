@@ -26,6 +26,7 @@ void GateRules::deleted(const std::string& id) {
   people_.erase(id);
   turns_.erase(id);
   own_.erase(id);
+  leases_.erase(id);
   for (Closed* const closed : {&now_, &reported_}) {
     closed->agents.erase(id);
     closed->paused.erase(id);
@@ -39,6 +40,7 @@ void GateRules::forget() {
   people_.clear();
   turns_.clear();
   own_.clear();
+  leases_.clear();
   all_stopped_ = false;
   now_ = reported_ = {};
 }
@@ -95,6 +97,7 @@ void GateRules::open_below(const std::string& id, bool cascade, std::set<std::st
   if (own != own_.end() && own->second) return;
   if (own == own_.end()) {
     opened.insert(id);
+    lease_renewed(id);
     for (Closed* const closed : {&now_, &reported_}) closed->agents.erase(id);
   }
   if (!cascade) return;
@@ -170,9 +173,28 @@ void GateRules::model_call_begins(const std::string& id) {
                    "a model call after a stop that takes effect after the step: " + id);
 }
 
-void GateRules::tool_begins(const std::string& id) {
+void GateRules::tool_begins(const std::string& id, bool handed_over) {
   arrives(id, "a tool");
-  is_open(reported_, id, "a tool", true);
+  is_open(reported_, id, "a tool", !handed_over);
+}
+
+void GateRules::lease_begins(const std::string& id, Duration lease) {
+  leases_[id] = {lease, clock_.now() + lease};
+}
+
+void GateRules::lease_renewed(const std::string& id) {
+  const auto lease = leases_.find(id);
+  if (lease != leases_.end()) lease->second.end = clock_.now() + lease->second.length;
+}
+
+bool GateRules::is_leased(const std::string& id) const {
+  for (std::string at = id; !at.empty();) {
+    const auto lease = leases_.find(at);
+    if (lease != leases_.end() && clock_.now() >= lease->second.end) return false;
+    const auto parent = parents_.find(at);
+    at = parent == parents_.end() ? std::string() : parent->second;
+  }
+  return true;
 }
 
 void GateRules::answered(const Agent& agent, const SendResult& sent) {
@@ -204,6 +226,9 @@ void GateRules::turns_cut_below(const std::string& id) {
 
 void GateRules::is_open(const Closed& closed, const std::string& id, std::string_view what, bool begins) {
   verdict_.require(!closed.agents.contains(id), "G1", std::string(what) + " of a stopped agent: " + id);
+  // An event may be delivered later than what it reports.
+  verdict_.require(&closed == &reported_ || is_leased(id), "G1",
+                   std::string(what) + " of an agent whose lease is over: " + id);
   // What belongs to a call that had begun goes on in a pause: the turns of agents that do the call.
   if (begins && !is_delegated(id))
     verdict_.require(!is_paused(closed, id), "G1", std::string(what) + " of a paused agent: " + id);

@@ -5,6 +5,7 @@
 #include "sim/verdict.hpp"
 
 #include <agentcore/agent_tree.hpp>
+#include <agentcore/clock.hpp>
 #include <agentcore/event.hpp>
 
 #include <cstdint>
@@ -19,8 +20,12 @@ namespace agentcore::sim {
 
 class GateRules {
  public:
-  explicit GateRules(Verdict& verdict) : verdict_(verdict) {}
+  GateRules(Verdict& verdict, const Clock& clock) : verdict_(verdict), clock_(clock) {}
 
+  // The lease of the agent begins; one that a restart or a fork has made is not known.
+  void lease_begins(const std::string& id, Duration lease);
+  // It begins again, if it is known.
+  void lease_renewed(const std::string& id);
   // An agent exists from now on.
   void created(const Agent& agent);
   void deleted(const std::string& id);
@@ -45,8 +50,9 @@ class GateRules {
   // Something begins: a function of the host was called for it.
   void begins(const std::string& id, std::string_view what) { is_open(now_, id, what, true); }
   void model_call_begins(const std::string& id);
-  // A pause in the callback of its ToolStarted comes too late.
-  void tool_begins(const std::string& id);
+  // A pause in the callback of its ToolStarted comes too late. `handed_over`: to an executor, which begins it
+  // in a pause as well.
+  void tool_begins(const std::string& id, bool handed_over);
   // Something for which nothing of the host was called yet: an agent in a pause begins nothing.
   void may_not_be_paused(const std::string& id, std::string_view what);
   // What has begun goes out now, as a part of a turn that was not ended.
@@ -89,12 +95,19 @@ class GateRules {
   };
 
   bool is_paused(const Closed& closed, const std::string& id) const;
+  bool is_leased(const std::string& id) const;
   bool is_deferred(const Closed& closed, const std::string& id, bool model_call) const;
   void open_below(const std::string& id, bool cascade, std::set<std::string>& opened);
   void is_open(const Closed& closed, const std::string& id, std::string_view what, bool begins);
   void in_turn(const std::string& id, std::uint64_t turn, std::string_view what);
 
   Verdict& verdict_;
+  const Clock& clock_;
+  struct Lease {
+    Duration length;
+    TimePoint end;
+  };
+  std::map<std::string, Lease> leases_;
   std::map<std::string, std::string> parents_;  // of each agent; empty: a root
   std::map<std::string, bool>
       own_;  // on which a stop was called itself, since their last resume; true: cascade

@@ -27,8 +27,10 @@ void ToolRules::begun(const std::string& call_id, bool may_repeat) {
                    "a tool began again, and the store has the result of its call " + call_id);
 }
 
-void ToolRules::gave(const std::string& call_id) {
-  ++notes_[call_id].gave;
+void ToolRules::gave(const std::string& call_id, bool result) {
+  Note& note = notes_[call_id];
+  ++note.gave;
+  note.result = result;
 }
 
 void ToolRules::ended_by_verb(const std::string& call_id, bool with_result) {
@@ -58,11 +60,19 @@ void ToolRules::see(const Event& event) {
     const bool gave = note.gave != 0 || (note.tool == "blocking" && note.begun != 0);
     verdict_.require(!note.completed || ended->by_host || gave || !notes_its_end(note.tool), "G9",
                      "a call has completed, and its tool has given nothing: " + ended->call_id);
+    if (note.completed && !ended->by_host) is_of(ended->call_id, ended->result.message);
     if (ended->outcome == ToolOutcome::not_started)
       verdict_.require(note.begun == 0, "G9", "a call that began is not_started: " + ended->call_id);
   }
   if (const auto* turn = event.get<TurnEnded>())
     for (const ToolCallRecord& record : turn->result->calls) check(record, turn->agent);
+}
+
+void ToolRules::is_of(const std::string& call_id, const std::string& text) {
+  const auto note = notes_.find(call_id);
+  if (note == notes_.end() || !note->second.result) return;
+  verdict_.require(text.starts_with(call_id + ':'), "G9",
+                   "the result of " + call_id + " is that of another: " + text);
 }
 
 void ToolRules::check(const ToolCallRecord& record, const Agent& agent) {
@@ -71,6 +81,7 @@ void ToolRules::check(const ToolCallRecord& record, const Agent& agent) {
   const std::string call = record.call_id + " of " + record.tool + " in " + agent.id();
   verdict_.require(!note.stored || record.outcome == ToolOutcome::completed, "G14",
                    "a result that the store has is lost: " + call);
+  if (record.outcome == ToolOutcome::completed && !record.by_host) is_of(record.call_id, record.message);
   if (record.outcome == ToolOutcome::not_started)
     verdict_.require(note.begun == 0, "G9", "the result says not_started, and the tool began: " + call);
   if (record.outcome == ToolOutcome::interrupted && is_simulated(record.tool) &&

@@ -17,7 +17,8 @@ class ToolRules {
 
   // What the tool notes. Each call of the simulated models has an id of its own.
   void begun(const std::string& call_id, bool may_repeat);
-  void gave(const std::string& call_id);  // a result, or dropped its ToolDone
+  // A result, whose text begins with the id of its call; or it dropped its ToolDone or threw.
+  void gave(const std::string& call_id, bool result);
   void see(const Event& event);
   // A verb has ended it: cancel_call() or complete_call() returned `done`.
   void ended_by_verb(const std::string& call_id, bool with_result);
@@ -37,6 +38,7 @@ class ToolRules {
   struct Note {
     std::size_t begun = 0;
     std::size_t gave = 0;    // or threw
+    bool result = false;     // the last that it gave was a result
     std::string tool = {};   // of its ToolStarted
     bool ended = false;      // ToolEnded
     bool completed = false;  // with a result
@@ -47,6 +49,7 @@ class ToolRules {
   };
 
   void check(const ToolCallRecord& record, const Agent& agent);
+  void is_of(const std::string& call_id, const std::string& text);
 
   Verdict& verdict_;
   std::map<std::string, Note> notes_;

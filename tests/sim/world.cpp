@@ -170,6 +170,7 @@ void World::restart(bool killed) {
   gates_.forget();
   messages_.tree_ended();
   reports_.tree_ended();
+  states_.clear();
   tool_rules_.process_ended();
   transfer_rules_.process_ended();
   begin_run();
@@ -480,10 +481,15 @@ void World::on_event(const Event& event) {
     messages_.may_drop(id);
     opened_.clear();
   }
+  if (const auto* change = event.get<StateChanged>()) states_[id] = change->to;
+  if (const auto* restored = event.get<AgentRestored>()) states_[id] = restored->state;
+  if (event.get<AgentCreated>() != nullptr) states_[id] = AgentState::idle;
+  if (event.get<AgentDeleted>() != nullptr) states_.erase(id);
   reports_.see(event, clock_.now());
   gates_.see(event);
   messages_.see(event);
   tool_rules_.see(event);
+  approvals_.see(event);
   if (allocations_ && allocations_->failed()) process_rules_.memory_was_short();
   process_rules_.see(event);
   if (run_->http) transfer_rules_.see(event);

@@ -2,6 +2,7 @@
 // loop, time, the store and the end of the process are commands.
 #pragma once
 
+#include "sim/approval_rules.hpp"
 #include "sim/command.hpp"
 #include "sim/console_client.hpp"
 #include "sim/coverage.hpp"
@@ -229,13 +230,14 @@ class World {
 
   const Setup setup_;
   Verdict verdict_;
-  GateRules gates_{verdict_};
+  SimClock clock_;
+  GateRules gates_{verdict_, clock_};
   MessageRules messages_{verdict_};
   ToolRules tool_rules_{verdict_};
   TransferRules transfer_rules_{verdict_, gates_};
   ReportRules reports_{verdict_, gates_};
+  ApprovalRules approvals_{verdict_};
 
-  SimClock clock_;
   SimExecutor executor_;
   SimStore store_;
   std::array<std::size_t, 3> seen_of_disk_{};
@@ -263,11 +265,12 @@ class World {
   std::vector<Command> pending_;  // that wait for their callback
   std::vector<std::shared_ptr<HeldCall>> held_;
   std::vector<MessageId> sent_;
-  std::vector<Agent> handles_;               // all that ever were
-  std::map<std::string, bool> stops_;        // that the store has acknowledged; true: a delete
-  std::set<std::string> resumed_;            // since their last stop or delete
-  std::set<std::string> opened_;             // the store has their resume, and nothing has closed them since
-  std::set<std::string> resumes_by_itself_;  // AgentSpec::auto_resume
+  std::vector<Agent> handles_;                // all that ever were
+  std::map<std::string, AgentState> states_;  // as the last event of each agent said
+  std::map<std::string, bool> stops_;         // that the store has acknowledged; true: a delete
+  std::set<std::string> resumed_;             // since their last stop or delete
+  std::set<std::string> opened_;              // the store has their resume, and nothing has closed them since
+  std::set<std::string> resumes_by_itself_;   // AgentSpec::auto_resume
   std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0, program_starts_ = 0;
   std::optional<test::FailingAllocation> allocations_;  // until finish()
   FaultCounts fault_counts_{};

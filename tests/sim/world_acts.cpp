@@ -274,13 +274,14 @@ void World::act_by_kind(const Command& command) {
 }
 
 void World::note_coverage(const Command& command) {
-  const auto state = agent(command.n[0]).state();
-  if (!state) return;
+  // state() would stop an agent whose lease has run out.
+  const auto state = states_.find(agent(command.n[0]).id());
+  if (state == states_.end()) return;
   const Fault fault = store_.fails() ? Fault::store
                       : throws_      ? Fault::callback
                       : !has_budget_ ? Fault::no_budget
                                      : Fault::none;
-  counts_.coverage.add({command.act, state.value(), command.place, fault});
+  counts_.coverage.add({command.act, state->second, command.place, fault});
 }
 
 bool World::act_on_loop(const Command& command) {
@@ -325,10 +326,12 @@ bool World::act_on_agent(const Command& command) {
       AgentSpec wanted = spec(command.n[1]);
       const bool resumes = wanted.auto_resume;
       const std::string id = wanted.id;
+      const Duration lease = wanted.lease;
       const bool root = command.act == Act::create_root;
       const bool may_be_made = gates_.may_create(root ? std::string() : who.id());
       const auto made = root ? run_->tree->create(std::move(wanted)) : who.create_child(std::move(wanted));
       note_result(command, made);
+      if (made && lease != no_limit) gates_.lease_begins(id, lease);
       verdict_.require(!made || may_be_made, "G2", "an agent was created behind a closed gate: " + id);
       if (made && resumes)
         resumes_by_itself_.insert(id);
@@ -416,9 +419,12 @@ bool World::act_by_stop(const Command& command) {
       if (result.took_effect()) gates_.paused(id, false);
       return true;
     }
-    case Act::renew:
-      note_result(command, who.renew());
+    case Act::renew: {
+      const VerbResult result = who.renew();
+      note_result(command, result);
+      if (result.took_effect()) gates_.lease_renewed(id);
       return true;
+    }
     case Act::stop: {
       StopOptions options = stop_options(command);
       const std::size_t report = reports_.add();
@@ -640,15 +646,26 @@ bool World::act_on_tree(const Command& command) {
     case Act::answer:
       note_result(command, tree.answer(some_question(command.n[0]), "an answer"));
       return true;
-    case Act::approve:
-      note_result(command,
-                  tree.approve(some_question(command.n[0]),
-                               one_of(std::array{GrantScope::once, GrantScope::agent, GrantScope::subtree},
-                                      command.n[1])));
+    case Act::approve: {
+      const std::string question = some_question(command.n[0]);
+      const GrantScope scope =
+          one_of(std::array{GrantScope::once, GrantScope::agent, GrantScope::subtree}, command.n[1]);
+      {
+        const test::HostCode host;
+        approvals_.approves(question, scope);
+      }
+      const AnswerResult result = tree.approve(question, scope);
+      note_result(command, result);
+      if (!result) approvals_.approve_was_refused();
       return true;
-    case Act::decline:
-      note_result(command, tree.decline(some_question(command.n[0]), "no"));
+    }
+    case Act::decline: {
+      const std::string question = some_question(command.n[0]);
+      const AnswerResult result = tree.decline(question, "no");
+      note_result(command, result);
+      if (result && !killed_) approvals_.declined(question);
       return true;
+    }
     case Act::revoke: {
       const auto grants = tree.grants();
       note_result(command, tree.revoke(grants.empty() ? 1 : grants[command.n[0] % grants.size()].id));

@@ -52,12 +52,9 @@ void World::note_tool(const std::string& name, bool may_repeat, const ToolContex
   say("begun " + name + ' ' + context.agent().id() + ' ' + without_task_id(context.call_id()));
   if (killed_) return;
   tool_rules_.begun(context.call_id(), may_repeat);
+  if (name == "careful") approvals_.begins(name, context.call_id());
   const std::string id = context.agent().id();
-  // For a pause a call has begun with its ToolStarted, and a blocking tool runs later.
-  if (name == "blocking")
-    gates_.arrives(id, "a tool");
-  else
-    gates_.tool_begins(id);
+  gates_.tool_begins(id, name == "blocking");
   verdict_.require(!gates_.is_cut(id, context.turn()), "G1", "a tool of a turn that was ended: " + id);
 }
 
@@ -68,7 +65,7 @@ void World::begin_tool(const std::string& name, bool may_repeat, const ToolConte
   const auto number = static_cast<std::uint32_t>(++tool_starts_);
   held_.push_back(call);
   run_pending(place_of(Callback::tool_call), context.agent().id(), context.call_id());
-  if (throws_ && !killed_) tool_rules_.gave(context.call_id());
+  if (throws_ && !killed_) tool_rules_.gave(context.call_id(), false);
   throw_if_due();
   const std::uint32_t instant = setup_[Knob::instant_tools], deaf = setup_[Knob::deaf_tools];
   if (name == "finish") return end_tool(*call, ToolResult{.message = "the turn is over", .end_turn = true});
@@ -92,7 +89,9 @@ void World::end_tool(HeldCall& call, std::optional<ToolResult> result) {
   call.done.reset();
   {
     const test::HostCode host;
-    if (!killed_) tool_rules_.gave(call.context.call_id());
+    const std::string id = call.context.call_id();
+    if (!killed_) tool_rules_.gave(id, result.has_value());
+    if (result) result->message = id + ": " + result->message;
   }
   const test::LibraryCode library;
   if (result) done(std::move(*result));

@@ -1,0 +1,41 @@
+// ApprovalRules: a call that needs an approval begins only with one.
+#pragma once
+
+#include "sim/verdict.hpp"
+
+#include <agentcore/event.hpp>
+#include <agentcore/question.hpp>
+#include <agentcore/tool_policy.hpp>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace agentcore::sim {
+
+class ApprovalRules {
+ public:
+  explicit ApprovalRules(Verdict& verdict) : verdict_(verdict) {}
+
+  void see(const Event& event);
+  // approve() is called: its call may begin before it returns.
+  void approves(const std::string& question, GrantScope scope);
+  void approve_was_refused();
+  // decline() was accepted.
+  void declined(const std::string& question);
+  // A tool that needs an approval begins.
+  void begins(const std::string& tool, const std::string& call_id);
+
+ private:
+  struct Call {
+    std::string id, tool;
+  };
+
+  Verdict& verdict_;
+  std::map<std::string, Call> asked_;          // by the question; over restarts
+  std::set<std::string> approved_, declined_;  // calls
+  std::set<std::string> granted_;              // tools that some agent may call for longer
+  std::set<std::string> approved_before_, granted_before_;
+};
+
+}  // namespace agentcore::sim
