@@ -159,6 +159,7 @@ void World::end_run(bool killed) {
 }
 
 void World::restart(bool killed) {
+  const auto before = flushed_agents();
   say(killed ? "-- killed" : "-- restarted");
   if (killed) store_.kill(steps_);
   if (killed) processes_->host_dies();
@@ -174,6 +175,7 @@ void World::restart(bool killed) {
   tool_rules_.process_ended();
   transfer_rules_.process_ended();
   begin_run();
+  if (before) check_kept(*before);
 }
 
 // What was acknowledged before the process ended is so again.

@@ -114,6 +114,15 @@ class World {
   void check_restored();
   void let_all_go_on();
   void check_store();  // world_store.cpp
+  // What a restart keeps (world_restart.cpp).
+  struct Stored {
+    bool is_closed = false, goes = false, is_stopping = false, is_paused = false, is_held = false;
+    std::string parent;
+    std::vector<MessageId> queue;
+  };
+  std::map<std::string, Stored> stored_agents() const;
+  std::optional<std::map<std::string, Stored>> flushed_agents();
+  void check_kept(const std::map<std::string, Stored>& before);
   std::map<std::string, std::string> seen_agents();
   // Work that is due is announced: asks before each poll whether one is due, and fails if a poll did
   // something that was not.

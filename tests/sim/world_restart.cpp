@@ -1,0 +1,69 @@
+// What a restart must not change, while agents work: their gates, pauses, holds and mailboxes.
+#include "sim/world.hpp"
+#include "sim/world_run.hpp"
+
+#include <algorithm>
+
+namespace agentcore::sim {
+
+std::map<std::string, World::Stored> World::stored_agents() const {
+  std::map<std::string, Stored> stored;
+  run_->tree->walk([&](const Agent& agent) {
+    const AgentStatus status = agent.status().value();
+    Stored& one = stored[agent.id()];
+    one.is_closed = !can_process(status.state);
+    one.goes = status.state == AgentState::terminating;
+    one.is_stopping = status.stop_pending.has_value();
+    one.is_paused = status.paused;
+    one.is_held = status.queue_held;
+    const auto parent = agent.parent();
+    one.parent = parent ? parent.value().id() : std::string();
+    if (const auto queued = agent.queued())
+      for (const QueuedMessage& message : queued.value()) one.queue.push_back(message.id);
+  });
+  return stored;
+}
+
+// Only if nobody calls a verb between the flush and the end, or within the restore.
+std::optional<std::map<std::string, World::Stored>> World::flushed_agents() {
+  const bool is_possible = setup_[Knob::store] != 0 && run_ && run_->tree && !killed_ && !tree_is_destroyed_ &&
+                           pending_.empty() && !throws_ && client_.asked().empty() && problem().empty();
+  if (!is_possible || steps_ % 3 != 0) return std::nullopt;
+  const auto flushed = run_->tree->flush();
+  if (!flushed || killed_ || tree_is_destroyed_ || run_->more) return std::nullopt;
+  counts_.add("restart after a flush");
+  return stored_agents();
+}
+
+void World::check_kept(const std::map<std::string, Stored>& before) {
+  if (!run_->tree || killed_ || tree_is_destroyed_) return;
+  const std::map<std::string, Stored> after = stored_agents();
+  for (const auto& [id, was] : before) {
+    const auto found = after.find(id);
+    const bool may_go = was.goes || was.is_stopping || id.starts_with('@');
+    const auto above = before.find(was.parent);
+    const bool goes_with_parent = above != before.end() && !after.contains(was.parent);
+    if (found == after.end()) {
+      verdict_.require(may_go || goes_with_parent, "G14", "an agent that the store had is gone: " + id);
+      continue;
+    }
+    const Stored& is = found->second;
+    verdict_.require(!was.goes, "G14", "a deleted agent is back: " + id);
+    verdict_.require(is.is_closed == (was.is_closed || was.is_stopping), "G14",
+                     "a restart has opened or closed " + id);
+    verdict_.require(is.is_paused == was.is_paused, "G14", "a restart has changed the pause of " + id);
+    verdict_.require(is.is_held || !was.is_held, "G14", "a restart has released the mailbox of " + id);
+    verdict_.require(is.is_held || is.queue.empty() || setup_[Knob::turns_go_on] != 0, "G14",
+                     "messages wait after a restart, and nothing holds them: " + id);
+    if (is.is_closed) continue;
+    auto at = is.queue.begin();
+    for (const MessageId message : was.queue) {
+      at = std::find(at, is.queue.end(), message);
+      verdict_.require(at != is.queue.end(), "G14",
+                       "message " + to_string(message) + " does not wait in its place any more: " + id);
+      if (at == is.queue.end()) return;
+    }
+  }
+}
+
+}  // namespace agentcore::sim
