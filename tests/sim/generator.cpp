@@ -177,9 +177,27 @@ Script script_of_seed(std::uint64_t seed) {
   // Half of the agents are of one kind, and half of the calls of one tool: else kinds that need several
   // commands in a row would do nothing.
   std::uint32_t kind = random.below(spec_kinds), tool = random.below(tool_kinds);
-  if (random.once_in(6)) {
-    kind = 7;
-    tool = 3;  // background tasks
+  // What needs several commands in a row: background tasks, approvals, questions, delegation.
+  switch (random.below(12)) {
+    case 0:
+    case 1:
+      kind = 7;
+      tool = 3;
+      break;
+    case 2:
+      tool = 2;
+      add({{Act::model_calls, 8}, {Act::approve, 8}, {Act::decline, 2}, {Act::revoke, 1}});
+      break;
+    case 3:
+      tool = 6;
+      add({{Act::model_calls, 8}, {Act::answer, 6}, {Act::decline, 2}});
+      break;
+    case 4:
+      tool = 7;
+      add({{Act::model_calls, 8}});
+      break;
+    default:
+      break;
   }
   if (has_programs) tool = 10 + of_programs.below(10);
   const auto any = [&] {

@@ -35,14 +35,24 @@ void MessageRules::see(const Event& event) {
     verdict_.require(!known.begun, "G10", "two turns of message " + to_string(started->message));
     verdict_.require(!known.end_stored, "G14",
                      "a turn of a message whose end the store has: " + to_string(started->message));
+    verdict_.require(known.agent.empty() || !held_.contains(known.agent), "G14",
+                     "a turn of a message that is held: " + to_string(started->message));
     known.begun = true;
   }
+  if (const auto* held = event.get<QueueHeld>()) {
+    if (held->held)
+      held_.insert(event.agent().id());
+    else
+      held_.erase(event.agent().id());
+  }
+  if (event.get<AgentCreated>() != nullptr) held_.erase(event.agent().id());
   if (const auto* ended = event.get<TurnEnded>()) end(ended->message, "the end of a turn");
   if (const auto* dropped = event.get<MessageDropped>()) end(dropped->id, "dropped");
   if (const auto* steered = event.get<Steered>()) {
     if (steered->fate != SteerFate::queued) end(steered->id, std::string(to_string(steered->fate)));
   }
   if (const auto* restored = event.get<AgentRestored>()) {
+    if (restored->held_by_restart) held_.insert(event.agent().id());
     if (restored->message) {
       if (restored->fate == RestoredTurn::continues) known_[restored->message].begun = true;
       if (restored->fate == RestoredTurn::interrupted && restored->turn != 0)
@@ -56,11 +66,17 @@ void MessageRules::see(const Event& event) {
   }
 }
 
+void MessageRules::flush_begins() {
+  for (auto& [id, known] : known_) {
+    known.in_flush = !known.agent.empty() && (!known.goes_back || known.ends != 0 || known.begun);
+    known.end_in_flush = known.in_flush && known.ends != 0;
+  }
+}
+
 void MessageRules::flushed() {
   for (auto& [id, known] : known_) {
-    if (known.agent.empty() || (known.goes_back && known.ends == 0 && !known.begun)) continue;
-    known.stored = true;
-    known.end_stored = known.end_stored || known.ends != 0;
+    known.stored = known.stored || known.in_flush;
+    known.end_stored = known.end_stored || known.end_in_flush;
   }
 }
 
@@ -78,6 +94,7 @@ void MessageRules::ends_are_unheard() {
 }
 
 void MessageRules::tree_ended() {
+  held_.clear();
   for (auto at = known_.begin(); at != known_.end();) {
     Known& known = at->second;
     if (!known.stored && !known.end_stored) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class MessageRules {
   // An answer has said that the store has it.
   void stored(MessageId id) { known_[id].stored = true; }
   // A flush has succeeded: the store has all that was accepted, and each end.
+  void flush_begins();
   void flushed();
   // A steered message that its agent gives back rather than queues: it is in no store.
   void goes_back(MessageId id) { known_[id].goes_back = true; }
@@ -56,7 +58,8 @@ class MessageRules {
     std::size_t calls = 0;  // of on_end
     bool stored = false;    // MessagePersisted
     bool end_stored = false;
-    bool dropping = false;     // by a verb
+    bool dropping = false;  // by a verb
+    bool in_flush = false, end_in_flush = false;
     bool goes_back = false;    // SteerFallback::give_back
     bool may_be_gone = false;  // it had ended; the store may have heard of that, or not
   };
@@ -67,6 +70,7 @@ class MessageRules {
 
   Verdict& verdict_;
   std::map<MessageId, Known> known_;
+  std::set<std::string> held_;  // agents whose mailbox is held, as events say
 };
 
 }  // namespace agentcore::sim

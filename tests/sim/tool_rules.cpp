@@ -16,8 +16,11 @@ bool notes_its_end(const std::string& tool) {
 
 }  // namespace
 
-void ToolRules::begun(const std::string& call_id, bool may_repeat) {
+void ToolRules::begun(const std::string& call_id, bool may_repeat, const std::string& agent) {
   Note& note = notes_[call_id];
+  note.agent = agent;
+  note.may_repeat = may_repeat;
+  note.begun_here = true;
   ++note.begun;
   verdict_.require(may_repeat || note.begun == 1, "G14", "a tool began twice for the call " + call_id);
   verdict_.require(!note.ended, "G9", "a tool began after the end of its call " + call_id);
@@ -39,6 +42,20 @@ void ToolRules::ended_by_verb(const std::string& call_id, bool with_result) {
   (with_result ? note.given : note.cancelled) = true;
 }
 
+void ToolRules::check_restored(const AgentTree& tree) {
+  for (const auto& [id, note] : before_) {
+    // Ids that the text protocol makes are those of each turn.
+    if (!note.open || unknown_.contains(id) || id.starts_with("call_")) continue;
+    const auto agent = tree.find(note.agent);
+    if (!agent) continue;
+    const auto history = agent.value().conversation();
+    if (!history) continue;
+    bool has_result = false;
+    for (const ChatMessage& message : history.value()) has_result = has_result || message.tool_call_id == id;
+    verdict_.require(has_result, "G14", "a call that had begun is not reported as of unknown effect: " + id);
+  }
+}
+
 void ToolRules::flush_begins() {
   for (auto& [id, note] : notes_) note.in_flush = note.completed;
 }
@@ -48,7 +65,11 @@ void ToolRules::flushed() {
 }
 
 void ToolRules::see(const Event& event) {
+  if (const auto* restored = event.get<AgentRestored>())
+    for (const InterruptedCall& call : restored->interrupted_calls) unknown_.insert(call.call_id);
   if (const auto* started = event.get<ToolStarted>()) notes_[started->call_id].tool = started->tool;
+  if (const auto* task = event.get<TaskChanged>(); task != nullptr && task->state != TaskState::started)
+    notes_[task->task_id].ended = true;
   if (const auto* ended = event.get<ToolEnded>()) {
     Note& note = notes_[ended->call_id];
     note.ended = true;

@@ -3,10 +3,12 @@
 
 #include "sim/verdict.hpp"
 
+#include <agentcore/agent_tree.hpp>
 #include <agentcore/event.hpp>
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 
 namespace agentcore::sim {
@@ -16,7 +18,10 @@ class ToolRules {
   explicit ToolRules(Verdict& verdict) : verdict_(verdict) {}
 
   // What the tool notes. Each call of the simulated models has an id of its own.
-  void begun(const std::string& call_id, bool may_repeat);
+  void begun(const std::string& call_id, bool may_repeat, const std::string& agent);
+  // After a restore: what had begun and not ended is reported as of unknown effect, or has its end in the
+  // history of its agent.
+  void check_restored(const AgentTree& tree);
   // A result, whose text begins with the id of its call; or it dropped its ToolDone or threw.
   void gave(const std::string& call_id, bool result);
   void see(const Event& event);
@@ -29,23 +34,32 @@ class ToolRules {
   // A call that was asked for before is `interrupted` if the store cannot say that it had not begun.
   // An end that the store has not heard of may come again.
   void process_ended() {
-    for (auto& [id, note] : notes_) note.ended = note.completed = note.cancelled = note.given = false;
+    for (auto& [id, note] : notes_) {
+      note.open = note.begun_here && !note.ended && !note.may_repeat;
+      note.begun_here = false;
+      note.ended = note.completed = note.cancelled = note.given = false;
+    }
     before_ = notes_;
+    unknown_.clear();
   }
   void asked(const std::string& call_id) { notes_.try_emplace(call_id); }
 
  private:
   struct Note {
     std::size_t begun = 0;
-    std::size_t gave = 0;    // or threw
-    bool result = false;     // the last that it gave was a result
-    std::string tool = {};   // of its ToolStarted
-    bool ended = false;      // ToolEnded
-    bool completed = false;  // with a result
-    bool cancelled = false;  // by cancel_call()
-    bool given = false;      // by complete_call()
-    bool in_flush = false;   // its result, which the flush that runs writes
-    bool stored = false;     // its result, in the store
+    std::string agent = {};
+    bool may_repeat = false;
+    bool begun_here = false;  // in this process
+    bool open = false;        // when the process ended
+    std::size_t gave = 0;     // or threw
+    bool result = false;      // the last that it gave was a result
+    std::string tool = {};    // of its ToolStarted
+    bool ended = false;       // ToolEnded
+    bool completed = false;   // with a result
+    bool cancelled = false;   // by cancel_call()
+    bool given = false;       // by complete_call()
+    bool in_flush = false;    // its result, which the flush that runs writes
+    bool stored = false;      // its result, in the store
   };
 
   void check(const ToolCallRecord& record, const Agent& agent);
@@ -54,6 +68,7 @@ class ToolRules {
   Verdict& verdict_;
   std::map<std::string, Note> notes_;
   std::map<std::string, Note> before_;  // of earlier processes
+  std::set<std::string> unknown_;       // reported so by the last restore
 };
 
 }  // namespace agentcore::sim

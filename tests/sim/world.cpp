@@ -190,6 +190,7 @@ void World::check_restored() {
                        "an agent whose stop was stored is " + std::string(to_string(state)) + ": " + id);
     }
   }
+  tool_rules_.check_restored(*run_->tree);
   for (const std::string& id : opened_) {
     const auto agent = run_->tree->find(id);
     verdict_.require(agent && can_process(agent.value().state().value()), "G13",

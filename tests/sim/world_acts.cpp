@@ -682,6 +682,7 @@ bool World::act_on_tree(const Command& command) {
       {
         const test::HostCode host;
         tool_rules_.flush_begins();
+        messages_.flush_begins();
       }
       const auto flushed = tree.flush();
       note_result(command, flushed);

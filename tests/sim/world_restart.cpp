@@ -26,8 +26,9 @@ std::map<std::string, World::Stored> World::stored_agents() const {
 
 // Only if nobody calls a verb between the flush and the end, or within the restore.
 std::optional<std::map<std::string, World::Stored>> World::flushed_agents() {
-  const bool is_possible = setup_[Knob::store] != 0 && run_ && run_->tree && !killed_ && !tree_is_destroyed_ &&
-                           pending_.empty() && !throws_ && client_.asked().empty() && problem().empty();
+  const bool is_possible = setup_[Knob::store] != 0 && run_ && run_->tree && !killed_ &&
+                           !tree_is_destroyed_ && pending_.empty() && !throws_ && client_.asked().empty() &&
+                           problem().empty();
   if (!is_possible || steps_ % 3 != 0) return std::nullopt;
   const auto flushed = run_->tree->flush();
   if (!flushed || killed_ || tree_is_destroyed_ || run_->more) return std::nullopt;
