@@ -26,6 +26,8 @@ class GateRules {
   void lease_begins(const std::string& id, Duration lease);
   // It begins again, if it is known.
   void lease_renewed(const std::string& id);
+  // No lease of it, or above it, is over.
+  bool is_leased(const std::string& id) const;
   // An agent exists from now on.
   void created(const Agent& agent);
   void deleted(const std::string& id);
@@ -95,7 +97,6 @@ class GateRules {
   };
 
   bool is_paused(const Closed& closed, const std::string& id) const;
-  bool is_leased(const std::string& id) const;
   bool is_deferred(const Closed& closed, const std::string& id, bool model_call) const;
   void open_below(const std::string& id, bool cascade, std::set<std::string>& opened);
   void is_open(const Closed& closed, const std::string& id, std::string_view what, bool begins);

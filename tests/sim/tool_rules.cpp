@@ -44,8 +44,9 @@ void ToolRules::ended_by_verb(const std::string& call_id, bool with_result) {
 
 void ToolRules::check_restored(const AgentTree& tree) {
   for (const auto& [id, note] : before_) {
-    // Ids that the text protocol makes are those of each turn.
-    if (!note.open || unknown_.contains(id) || id.starts_with("call_")) continue;
+    // Ids that the text protocol makes are those of each turn. A background task that has just begun is known
+    // by its call.
+    if (!note.open || unknown_.contains(id) || id.starts_with("call_") || id.starts_with("task_")) continue;
     const auto agent = tree.find(note.agent);
     if (!agent) continue;
     const auto history = agent.value().conversation();
@@ -92,6 +93,7 @@ void ToolRules::see(const Event& event) {
 void ToolRules::is_of(const std::string& call_id, const std::string& text) {
   const auto note = notes_.find(call_id);
   if (note == notes_.end() || !note->second.result) return;
+  if (text.starts_with("the tool's result was lost")) return;  // no memory for it
   verdict_.require(text.starts_with(call_id + ':'), "G9",
                    "the result of " + call_id + " is that of another: " + text);
 }

@@ -475,6 +475,9 @@ void World::on_event(const Event& event) {
     line += ' ' + ended->call_id + ' ' + std::string(to_string(ended->outcome));
   if (const auto* restored = event.get<AgentRestored>(); restored != nullptr && restored->message)
     line += ' ' + to_string(restored->message) + ' ' + std::string(to_string(restored->fate));
+  if (const auto* restored = event.get<AgentRestored>())
+    for (const InterruptedCall& call : restored->interrupted_calls)
+      line += " unknown " + without_task_id(call.call_id);
   if (const auto* stored = event.get<MessagePersisted>())
     line += ' ' + to_string(stored->message) + (stored->ended ? " ended" : "");
   say(std::move(line));

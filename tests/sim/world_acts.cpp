@@ -274,14 +274,16 @@ void World::act_by_kind(const Command& command) {
 }
 
 void World::note_coverage(const Command& command) {
-  // state() would stop an agent whose lease has run out.
-  const auto state = states_.find(agent(command.n[0]).id());
-  if (state == states_.end()) return;
+  const Agent who = agent(command.n[0]);
+  const auto seen = states_.find(who.id());
+  if (seen == states_.end()) return;
+  AgentState state = seen->second;  // Agent::state() would stop an agent whose lease is over
+  if (gates_.is_leased(who.id())) state = who.state().value_or(state);
   const Fault fault = store_.fails() ? Fault::store
                       : throws_      ? Fault::callback
                       : !has_budget_ ? Fault::no_budget
                                      : Fault::none;
-  counts_.coverage.add({command.act, state->second, command.place, fault});
+  counts_.coverage.add({command.act, state, command.place, fault});
 }
 
 bool World::act_on_loop(const Command& command) {
