@@ -36,7 +36,7 @@ struct Program {
   std::optional<ExitStatus> status;                   // it has ended
   bool reaped = false;                                // by the library
   bool lost = false;                                  // by other code of the host
-  bool ended_unstopped = false;                       // before SIGTERM, or without it
+  bool ended_unstopped = false;                       // before SIGTERM, and between polls
   bool was_unclear = false;                           // the system did not say once whether it has ended
   bool unwatched = false;                             // the poller has refused one of its pipes
 };
@@ -138,6 +138,8 @@ class SimProcesses final : public detail::platform::ProcessSystem,
   std::size_t hanging() const;
   std::size_t count() const noexcept { return processes_.size(); }
 
+  // The loop runs: a time-out may have been noticed before what happens now.
+  bool in_poll = false;
   // One by its number, of all calls (FailedCall::process).
   Failing calls;
 

@@ -221,13 +221,13 @@ void World::poll(std::optional<Duration> budget) {
   expect_requests();
   const std::uint64_t before = events_;
   woken_ = false;
-  in_poll_ = true;
+  in_poll_ = processes_->in_poll = true;
   has_budget_ = !budget;
   {
     const test::LibraryCode library;
     run_->more = budget ? run_->runtime.poll(*budget) : run_->runtime.poll();
   }
-  in_poll_ = false;
+  in_poll_ = processes_->in_poll = false;
   has_budget_ = true;
   ask_for_deadline();
   if (!killed_) take_answers();
