@@ -245,7 +245,8 @@ void GateRules::may_not_be_paused(const std::string& id, std::string_view what) 
 }
 
 void GateRules::goes_out(const std::string& id, std::string_view what) {
-  arrives(id, what);
+  // The model call has begun before: at the end of a lease a timer ends it.
+  verdict_.require(!now_.agents.contains(id), "G1", std::string(what) + " of a stopped agent: " + id);
   verdict_.require(!is_cut(id, turn_of(id)), "G1", std::string(what) + " of a turn that was ended: " + id);
 }
 

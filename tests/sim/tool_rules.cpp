@@ -21,6 +21,8 @@ void ToolRules::begun(const std::string& call_id, bool may_repeat, const std::st
   note.agent = agent;
   note.may_repeat = may_repeat;
   note.begun_here = true;
+  note.gave = 0;
+  note.result = false;
   ++note.begun;
   verdict_.require(may_repeat || note.begun == 1, "G14", "a tool began twice for the call " + call_id);
   verdict_.require(!note.ended, "G9", "a tool began after the end of its call " + call_id);
@@ -32,8 +34,7 @@ void ToolRules::begun(const std::string& call_id, bool may_repeat, const std::st
 
 void ToolRules::gave(const std::string& call_id, bool result) {
   Note& note = notes_[call_id];
-  ++note.gave;
-  note.result = result;
+  if (++note.gave == 1) note.result = result;  // the first end counts
 }
 
 void ToolRules::ended_by_verb(const std::string& call_id, bool with_result) {
