@@ -40,14 +40,17 @@ void GateRules::forget() {
   people_.clear();
   turns_.clear();
   own_.clear();
-  leases_.clear();
   all_stopped_ = false;
   now_ = reported_ = {};
 }
 
 // A callback of the restore may have resumed it already.
 void GateRules::restored(const Agent& agent) {
+  const auto lease = leases_.find(agent.id());
+  const std::optional<Duration> length =
+      lease == leases_.end() ? std::nullopt : std::optional(lease->second.length);
   created(agent);
+  if (length) lease_begins(agent.id(), *length);  // in full
   if (!can_process(agent.state().value())) now_.agents.insert(agent.id());
 }
 

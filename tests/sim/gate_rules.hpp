@@ -22,7 +22,7 @@ class GateRules {
  public:
   GateRules(Verdict& verdict, const Clock& clock) : verdict_(verdict), clock_(clock) {}
 
-  // The lease of the agent begins; one that a restart or a fork has made is not known.
+  // The lease of the agent begins; that of a fork is not known.
   void lease_begins(const std::string& id, Duration lease);
   // It begins again, if it is known.
   void lease_renewed(const std::string& id);

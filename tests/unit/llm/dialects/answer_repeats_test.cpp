@@ -2,6 +2,7 @@
 // place, texts in the events that end them. Each is heard once, and what is missing is completed.
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
+#include "support/observe/counted_heap.hpp"
 
 #include <algorithm>
 #include <string>
@@ -406,4 +407,26 @@ TEST_CASE("what an Anthropic proxy repeats at the ends of blocks is not heard ag
   check(messages, start(use("{}")) + input + stop(use(R"({"x":1})")) + end(use(R"({ "x": 1 })")), "", look);
   check(messages, start(use(R"({"x":1})")) + input + end(""), "", look);
   check(messages, start(use(R"({"x":1})")) + end(""), "", look);
+}
+
+// Each text is parsed once, and not once for each other call of that id.
+TEST_CASE("many long calls with one id are compared in time proportional to their length", "[llm][repeats]") {
+  std::string list;
+  for (int i = 0; i < 300; ++i) list += (i == 0 ? "" : ",") + std::string(R"(\"a long text of its own\")");
+  const auto allocations_for = [&](int calls) {
+    std::string events;
+    for (int i = 0; i < calls; ++i)
+      events +=
+          choice(R"("delta":{"tool_calls":[)" +
+                 call_json("a", "look", R"({\"n\":)" + std::to_string(i) + R"(,\"all\":[)" + list + "]}",
+                           R"("index":)" + std::to_string(i) + ",") +
+                 "]}");
+    events += choice(R"("delta":{},"finish_reason":"tool_calls")");
+    const std::size_t before = allocations();
+    const Heard heard = heard_of(chat, events, events.size());
+    CHECK(heard.record.outcomes[0].tool_calls.size() == static_cast<std::size_t>(calls));
+    return allocations() - before;
+  };
+  const std::size_t few = allocations_for(8);
+  CHECK(allocations_for(64) <= 10 * few);
 }
