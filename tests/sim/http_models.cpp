@@ -60,7 +60,7 @@ HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup,
   }
   const std::uint32_t kind = choice - rows;
   for (std::uint32_t i = 0; i <= kind % 3; ++i) add_client(provider(kind * 7 + i * 5));
-  add_router(runtime, setup, kind);
+  add_routers(runtime, setup, kind);
 }
 
 HttpModels::~HttpModels() {
@@ -84,7 +84,7 @@ void HttpModels::add_client(const Provider& row) {
   clients_.push_back(std::make_unique<HttpLlmClient>(runtime_, std::move(options)));
 }
 
-void HttpModels::add_router(Runtime& runtime, const Setup& setup, std::uint32_t kind) {
+void HttpModels::add_routers(Runtime& runtime, const Setup& setup, std::uint32_t kind) {
   RouterOptions options;
   for (const auto& client : clients_)
     options.routes.push_back({.client = client.get(), .endpoint = kind % 5 == 4 ? "shared" : ""});
@@ -111,12 +111,22 @@ void HttpModels::add_router(Runtime& runtime, const Setup& setup, std::uint32_t 
       break;
   }
   options.on_retry = [this](const RetryNotice& notice) { host_.on_retry(notice); };
-  router_ = std::make_unique<LlmRouter>(runtime, std::move(options));
+  if (kind % 2 == 1) {
+    options.call_slots = std::make_shared<CallSlots>(runtime, options.limits);
+    routers_.push_back(std::make_unique<LlmRouter>(runtime, options));
+  }
+  routers_.push_back(std::make_unique<LlmRouter>(runtime, std::move(options)));
 }
 
-LlmClient& HttpModels::client() noexcept {
-  if (router_) return *router_;
+LlmClient& HttpModels::client(std::uint32_t n) noexcept {
+  if (!routers_.empty()) return *routers_[n % routers_.size()];
   return *clients_.front();
+}
+
+std::size_t HttpModels::open_calls() const noexcept {
+  std::size_t open = 0;
+  for (const auto& router : routers_) open += router->open_calls();
+  return open;
 }
 
 void HttpModels::on_launch(SimTransfer& transfer) {

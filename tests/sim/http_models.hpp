@@ -55,9 +55,11 @@ class HttpModels {
   HttpModels(const HttpModels&) = delete;
   HttpModels& operator=(const HttpModels&) = delete;
 
-  // The client for agents.
-  LlmClient& client() noexcept;
-  const LlmRouter* router() const noexcept { return router_.get(); }
+  // The client for agents. With some choices of Knob::models there is a second router, which shares the slots
+  // of the first one.
+  LlmClient& client(std::uint32_t n = 0) noexcept;
+  const LlmRouter* router() const noexcept { return routers_.empty() ? nullptr : routers_.front().get(); }
+  std::size_t open_calls() const noexcept;  // of the routers
 
   // The n-th of the exchanges that are not cut; null: there is none.
   SimTransfer* exchange(std::uint32_t n) const;
@@ -70,7 +72,7 @@ class HttpModels {
 
  private:
   void add_client(const Provider& provider);
-  void add_router(Runtime& runtime, const Setup& setup, std::uint32_t kind);
+  void add_routers(Runtime& runtime, const Setup& setup, std::uint32_t kind);
   void on_launch(SimTransfer& transfer);
 
   Runtime& runtime_;
@@ -82,7 +84,7 @@ class HttpModels {
   std::map<std::uint64_t, ModelServer> servers_;
   std::vector<const Provider*> rows_;  // of the clients
   std::vector<std::unique_ptr<HttpLlmClient>> clients_;
-  std::unique_ptr<LlmRouter> router_;
+  std::vector<std::unique_ptr<LlmRouter>> routers_;
 };
 
 }  // namespace agentcore::sim

@@ -102,7 +102,7 @@ void TransferRules::check_slots(const HttpModels& models, const Setup& setup) {
 void TransferRules::check_end(const HttpModels& models, const AgentTree& tree) {
   verdict_.require(open_.empty() && models.transport().open() == 0, "G5", "a transfer has no end");
   if (const LlmRouter* const router = models.router()) {
-    verdict_.require(router->open_calls() == 0, "G5", "a call of the router has no end");
+    verdict_.require(models.open_calls() == 0, "G5", "a call of the router has no end");
     verdict_.require(router->call_slots().running() == 0, "slots", "a slot was not given back");
     verdict_.require(router->call_slots().waiting() == 0, "slots", "a call waits for a slot for ever");
   }

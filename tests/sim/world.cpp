@@ -123,6 +123,7 @@ RestoreOptions World::restore_options() {
       setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
   options.code.add_tools("tools", tools_);
   options.code.add_llm("llm", &run_->client());
+  options.code.add_llm("other_llm", &run_->client(1));
   options.code.add_handler("handler", handler());
   options.code.add_tool_policy("policy", policy());
   if (setup_[Knob::background_store] != 0) options.executor = &executor_;

@@ -104,6 +104,10 @@ AgentSpec World::spec(std::uint32_t kind) {
   spec.code.tools = "tools";
   spec.prices = {.prompt = 2, .completion = 8};
   spec.stream = kind / 128 % 4 != 3;
+  if (kind % 3 == 0) {
+    spec.llm = &run_->client(1);
+    spec.code.llm = "other_llm";
+  }
   switch (kind % 16) {
     case 1:
       spec.auto_resume = true;
@@ -361,7 +365,8 @@ bool World::act_on_agent(const Command& command) {
       note_result(command, who.set_model("model" + std::to_string(command.n[1] % 3)));
       return true;
     case Act::set_llm:
-      note_result(command, who.set_llm(&run_->client(), "llm"));
+      note_result(command,
+                  who.set_llm(&run_->client(command.n[1] % 2), command.n[1] % 2 == 0 ? "llm" : "other_llm"));
       return true;
     case Act::set_system_prompt:
       note_result(command, who.set_system_prompt("prompt " + std::to_string(command.n[1] % 3)));

@@ -38,7 +38,9 @@ struct World::Run {
     tree.reset();
   }
   // What agents call.
-  LlmClient& client() noexcept { return http ? http->client() : static_cast<LlmClient&>(llm); }
+  LlmClient& client(std::uint32_t n = 0) noexcept {
+    return http ? http->client(n) : static_cast<LlmClient&>(llm);
+  }
 
   // An event that cannot be made for want of memory is lost, and the log says so.
   static LogSink log_of(World& world) {
