@@ -183,7 +183,11 @@ TEST_CASE("a turn that goes on over a restart ends as it does without one", "[pr
       // kill before the next commit loses it.
       if (steered) RC_ASSERT(bool(killed.tree().flush()));
       if (whole.is_waiting_by_design()) return;
-      const bool unpauses = whole.is_paused_at_work();
+      // A message that a restart has brought back begins one commit later, so that a pause can withhold it.
+      const bool begins_later = std::ranges::any_of(worlds, [&](const RestartWorld* world) {
+        return world->waiting_in_pause() != whole.waiting_in_pause();
+      });
+      const bool unpauses = whole.is_paused_at_work() || begins_later;
       // A call that was approved and has not begun is asked about once more: here the pause withholds it.
       for (RestartWorld* const world : worlds) {
         if (!unpauses || !approved) break;

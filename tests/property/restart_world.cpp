@@ -333,6 +333,14 @@ bool RestartWorld::is_paused_at_work() const {
   return any;
 }
 
+std::size_t RestartWorld::waiting_in_pause() const {
+  std::size_t waiting = 0;
+  run_->tree->walk([&](const Agent& agent) {
+    if (agent.status().value().paused) waiting += agent.queued().value().size();
+  });
+  return waiting;
+}
+
 std::vector<OpenQuestion> RestartWorld::questions() const {
   std::vector<OpenQuestion> open = run_->tree->questions();
   std::sort(open.begin(), open.end(), [](const OpenQuestion& a, const OpenQuestion& b) {

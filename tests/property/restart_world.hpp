@@ -68,6 +68,8 @@ class RestartWorld {
   // True if a turn is at work in an agent that is paused. Its model call may end in the pause; after a
   // restart the model is to be called again, which the pause withholds.
   bool is_paused_at_work() const;
+  // How many messages wait for agents that are paused.
+  std::size_t waiting_in_pause() const;
   // Sorted: agents that are at work at the same time ask in any order.
   std::vector<OpenQuestion> questions() const;
   // Ends all pauses.

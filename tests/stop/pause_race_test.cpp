@@ -104,7 +104,8 @@ TEST_CASE("a stop for later is withdrawn or takes effect, and then nothing begin
   std::atomic<std::size_t> broken{0};
   std::size_t stopped = 0, withdrawn = 0;
   for (int round = 0; round < rounds; ++round) {
-    std::atomic<int> requests{0}, withdrawals{0};
+    // `resumes`: counted before the call, whose effect the other thread may see before it returns.
+    std::atomic<int> requests{0}, resumes{0}, withdrawals{0};
     team.run(
         [&](int member) {
           Dice dice(static_cast<std::uint64_t>(round) * 2 + static_cast<std::uint64_t>(member));
@@ -113,11 +114,13 @@ TEST_CASE("a stop for later is withdrawn or takes effect, and then nothing begin
             const VerbResult result =
                 t.parent.stop({.when = dice.below(2) ? StopWhen::after_turn : StopWhen::after_step});
             requests += result.took_effect();
-            if (result.took_effect() && result.quiet && dice.below(2) && withdrawals == 0)
-              broken += t.child.send("late").accepted() && withdrawals == 0;
+            if (result.took_effect() && result.quiet && dice.below(2) && resumes == 0)
+              broken += t.child.send("late").accepted() && resumes == 0;
             return;
           }
-          if (dice.below(2) && t.parent.resume().took_effect()) ++withdrawals;
+          if (!dice.below(2)) return;
+          ++resumes;
+          if (t.parent.resume().took_effect()) ++withdrawals;
         },
         [&] { t.poll(); });
     REQUIRE(drive(t.runtime, t.tree, t.client) == "");
