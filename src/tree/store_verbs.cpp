@@ -26,8 +26,6 @@ namespace {
 
 // The epoch of an agent that is restored as stopped, and the ticket of its mailbox.
 constexpr std::uint32_t stopped_epoch = 1;
-// The epoch of a turn that goes on.
-constexpr std::uint32_t resumed_epoch = 1;
 
 PackedState first_state(const StoredAgentOfTree& agent) noexcept {
   const std::uint32_t generation = core::generation_of(agent.record.node);
@@ -324,12 +322,8 @@ void StoreVerbs::place_turn(Node& node, StoredAgentOfTree& agent, const RestoreO
 // The message of the turn belongs to it until the turn is over.
 void StoreVerbs::resume_turn(Node& node, StoredAgentOfTree& agent) {
   const turn::StoredTurn& stored = *agent.record.turn;
-  const PackedState idle = node.load();
-  node.packed.store(PackedState(idle.generation(), resumed_epoch, core::Gate::open, AgentState::processing)
-                        .with(core::layout::pause, idle.is_paused())
-                        .with(core::layout::hold, idle.is_held())
-                        .raw(),
-                    std::memory_order_seq_cst);
+  // Its pause, its hold and its lease stay.
+  node.packed.store(node.load().with(AgentState::processing).next_epoch().raw(), std::memory_order_seq_cst);
   node.reported = AgentState::processing;
   agent.fate = RestoredTurn::continues;
   agent.interrupted_calls = turns_.restorer().resume(node, stored);

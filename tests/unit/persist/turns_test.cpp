@@ -612,6 +612,26 @@ TEST_CASE("a turn keeps its deadline over a restart", "[persist][turns]") {
   CHECK(life.find("a").conversation().value().at(0).interruption == Interruption::failed);
 }
 
+TEST_CASE("a turn that goes on over a restart begins nothing when the lease of its agent is over",
+          "[persist][turns][lease][G1]") {
+  MemoryStore store;
+  Tools tools;
+  LaterClock clock;
+  {
+    Life life(store, tools.options(InterruptedTurns::end, Durability::each_message), {}, {.clock = &clock});
+    life.llm.enqueue(silence());
+    REQUIRE(life.create("a", {.lease = std::chrono::hours(1)}).send("go"));
+    poll(life);
+  }
+  Life life(store, tools.options(), {}, {.clock = &clock});
+  REQUIRE(life.report->continued_turns == 1);
+  clock.shift = std::chrono::minutes(61);  // the lease began again with the restore
+  CHECK(life.find("a").send("late").reason == Errc::agent_stopping);
+  life.runtime.run_until_idle();
+  CHECK(life.llm.calls() == 0);
+  CHECK(life.find("a").state().value() == AgentState::stopped);
+}
+
 TEST_CASE("a turn that ends at its deadline after a restart names the limit of its spec",
           "[persist][turns]") {
   const bool of_message = GENERATE(false, true);
