@@ -262,7 +262,8 @@ Result<void> StoreVerbs::load(Node& node, StoredAgentOfTree& agent, persist::Per
   if (agent.is_stopped()) return {};
   agent.close();
   agent.decide_hold(persistence.options().turns, true);
-  node.packed.store(first_state(agent).raw(), std::memory_order_seq_cst);
+  const bool has_lease = node.load().has_lease();
+  node.packed.store(first_state(agent).with(core::layout::lease, has_lease).raw(), std::memory_order_seq_cst);
   if (agent.record.turn) tree_.pool.end_id(tree_.pool.cell_of(agent.record.turn->message));
   return {};
 }

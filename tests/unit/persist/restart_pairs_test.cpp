@@ -8,7 +8,9 @@
 
 #include <agentcore/agentcore.hpp>
 #include <agentcore/memory_store.hpp>
+#include <agentcore/testing/manual_clock.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -403,4 +405,31 @@ TEST_CASE("the names of what a restore does are those of its options", "[persist
   CHECK(to_string(RestoredTurn::none) == "none");
   CHECK(to_string(RestoredTurn::interrupted) == "interrupted");
   CHECK(to_string(RestoredTurn::continues) == "continues");
+}
+
+TEST_CASE("an agent that a restart stops because it is damaged keeps its lease",
+          "[persist][restore][corrupt][lease][G1]") {
+  MemoryStore store;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    testing::ScriptedReply silent;
+    silent.silent = silent.deaf = true;
+    life.llm.enqueue(silent);
+    REQUIRE(life.create("a", {.lease = std::chrono::hours(1)}).send("work"));
+    life.runtime.poll();
+    REQUIRE(life.tree->flush());
+  }
+  const auto messages = agentcore::test::records_of(store, {7}, RecordKey::last_of(7));
+  REQUIRE(messages.size() == 1);
+  StoreBatch damage;
+  damage.put(messages.begin()->first, "{");
+  REQUIRE(store.commit(damage, StoreSync::process));
+  testing::ManualClock clock;
+  Life life(store, {}, {}, {.clock = &clock});
+  REQUIRE(life.restored.size() == 1);
+  CHECK(life.restored[0].damage != "");
+  REQUIRE(life.find("a").resume().took_effect());
+  life.runtime.poll();
+  clock.advance(std::chrono::minutes(61));
+  CHECK(life.find("a").send("late").reason == Errc::agent_stopping);
 }
