@@ -114,7 +114,7 @@ class World {
   void act_as_host(const Command& command, const Agent& agent);
   void send(const std::function<SendResult(SendOptions)>& call, const std::string& id);
   enum class Reach : std::uint8_t { subtree, alone, below };
-  // A stop or a delete for now; `call` gets what it is to call when all has settled.
+  // Makes a stop or a delete that takes effect at once. `call` receives the verb's on_settled.
   VerbResult close(const std::string& root, Reach reach,
                    const std::function<VerbResult(std::function<void()>)>& call, bool cuts = true);
   VerbResult end_turns(const std::vector<std::string>& ids, bool with_tools,
