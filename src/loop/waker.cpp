@@ -11,7 +11,7 @@ namespace agentcore::detail::loop {
 // call that runs is repeated when it returns.
 class Waker::Subscriber {
  public:
-  // Until start() it counts as running: what wakes the loop meanwhile calls it in start().
+  // Until start() it counts as running. start() calls it if the loop was woken meanwhile.
   explicit Subscriber(std::function<void()> wake) : function_(std::move(wake)) {}
 
   // False when it threw.

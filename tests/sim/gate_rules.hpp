@@ -40,8 +40,8 @@ class GateRules {
   void stopped_all();
   // A deferred stop or delete; no id: of all agents. `escalates`: when it takes effect in any case.
   void deferred(const std::string& id, bool cascade, StopWhen when, std::optional<TimePoint> escalates);
-  // And, with `cascade`, what is below it and has no stop of its own; also by a message to an agent with
-  // auto_resume. The agents that it opens.
+  // A resume of the agent, or a message to one with auto_resume. With `cascade` it opens as well what is
+  // below and has no stop of its own. Returns the agents that it opens.
   std::set<std::string> resumed(const std::string& id, bool cascade);
   std::set<std::string> resumed_all();
   void paused(const std::string& id, bool paused);
@@ -52,8 +52,8 @@ class GateRules {
   // Something begins: a function of the host was called for it.
   void begins(const std::string& id, std::string_view what) { is_open(now_, id, what, true); }
   void model_call_begins(const std::string& id);
-  // A pause in the callback of its ToolStarted comes too late. `handed_over`: to an executor, which begins it
-  // in a pause as well.
+  // A tool begins. A pause in the callback of its ToolStarted comes too late. `handed_over`: to an executor,
+  // which begins it in a pause as well.
   void tool_begins(const std::string& id, bool handed_over);
   // Something for which nothing of the host was called yet: an agent in a pause begins nothing.
   void may_not_be_paused(const std::string& id, std::string_view what);
@@ -110,8 +110,8 @@ class GateRules {
   };
   std::map<std::string, Lease> leases_;
   std::map<std::string, std::string> parents_;  // of each agent; empty: a root
-  std::map<std::string, bool>
-      own_;  // on which a stop was called itself, since their last resume; true: cascade
+  // Agents on which a stop was called itself since their last resume; true: with cascade.
+  std::map<std::string, bool> own_;
   bool all_stopped_ = false;
   std::set<std::string> people_;                // AgentRole::user
   std::map<std::string, std::uint64_t> turns_;  // in progress

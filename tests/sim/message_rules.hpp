@@ -24,7 +24,7 @@ class MessageRules {
   void see(const Event& event);
   // An answer has said that the store has it.
   void stored(MessageId id) { known_[id].stored = true; }
-  // A flush has succeeded: the store has all that was accepted, and each end.
+  // A flush begins, and has succeeded: the store has what was accepted before it, and each end.
   void flush_begins();
   void flushed();
   // A steered message that its agent gives back rather than queues: it is in no store.

@@ -52,7 +52,7 @@ class ToolRules {
     bool begun_here = false;  // in this process
     bool open = false;        // when the process ended
     std::size_t gave = 0;     // or threw
-    bool result = false;      // the last that it gave was a result
+    bool result = false;      // what it gave first was a result
     std::string tool = {};    // of its ToolStarted
     bool ended = false;       // ToolEnded
     bool completed = false;   // with a result
