@@ -18,11 +18,15 @@ void GateRules::created(const Agent& agent) {
   deleted(id);  // a verb of a callback may have come after the end of an earlier agent of that id
   const auto parent = agent.parent();
   parents_[id] = parent ? parent.value().id() : std::string();
+  children_[parents_[id]].insert(id);
   if (agent.role().value() == AgentRole::user) people_.insert(id);
 }
 
 void GateRules::deleted(const std::string& id) {
-  parents_.erase(id);
+  if (const auto parent = parents_.find(id); parent != parents_.end()) {
+    children_[parent->second].erase(id);
+    parents_.erase(parent);
+  }
   people_.erase(id);
   turns_.erase(id);
   own_.erase(id);
@@ -37,6 +41,7 @@ void GateRules::deleted(const std::string& id) {
 
 void GateRules::forget() {
   parents_.clear();
+  children_.clear();
   people_.clear();
   turns_.clear();
   own_.clear();
@@ -57,14 +62,19 @@ void GateRules::restored(const Agent& agent) {
 std::set<std::string> GateRules::subtree(const std::string& id) const {
   const test::HostCode host;
   std::set<std::string> found;
-  if (id.empty()) return found;
-  found.insert(id);
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const auto& [child, parent] : parents_)
-      if (found.contains(parent) && found.insert(child).second) grows = true;
-  }
+  if (!id.empty()) add_below(id, found);
   return found;
+}
+
+void GateRules::add_below(const std::string& id, std::set<std::string>& found) const {
+  if (!found.insert(id).second) return;
+  for (const std::string& child : all_children(id)) add_below(child, found);
+}
+
+const std::set<std::string>& GateRules::all_children(const std::string& id) const {
+  static const std::set<std::string> none;
+  const auto found = children_.find(id);
+  return found == children_.end() ? none : found->second;
 }
 
 void GateRules::stopped(const std::string& id, bool cascade) {
@@ -78,8 +88,8 @@ void GateRules::stopped(const std::string& id, bool cascade) {
 std::vector<std::string> GateRules::children(const std::string& id) const {
   const test::HostCode host;
   std::vector<std::string> found;
-  for (const auto& [child, parent] : parents_)
-    if (parent == id && !people_.contains(child)) found.push_back(child);
+  for (const std::string& child : all_children(id))
+    if (!people_.contains(child)) found.push_back(child);
   return found;
 }
 
@@ -104,8 +114,7 @@ void GateRules::open_below(const std::string& id, bool cascade, std::set<std::st
     for (Closed* const closed : {&now_, &reported_}) closed->agents.erase(id);
   }
   if (!cascade) return;
-  for (const auto& [child, parent] : parents_)
-    if (parent == id) open_below(child, true, opened);
+  for (const std::string& child : all_children(id)) open_below(child, true, opened);
 }
 
 std::set<std::string> GateRules::resumed(const std::string& id, bool cascade) {
@@ -122,8 +131,7 @@ std::set<std::string> GateRules::resumed_all() {
   std::set<std::string> opened;
   all_stopped_ = false;
   for (Closed* const closed : {&now_, &reported_}) closed->deferred.erase(std::string());
-  for (const auto& [id, parent] : parents_)
-    if (parent.empty()) open_below(id, true, opened);
+  for (const std::string& root : all_children({})) open_below(root, true, opened);
   return opened;
 }
 

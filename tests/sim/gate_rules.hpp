@@ -98,6 +98,8 @@ class GateRules {
 
   bool is_paused(const Closed& closed, const std::string& id) const;
   bool is_deferred(const Closed& closed, const std::string& id, bool model_call) const;
+  const std::set<std::string>& all_children(const std::string& id) const;  // of "": the roots
+  void add_below(const std::string& id, std::set<std::string>& found) const;
   void open_below(const std::string& id, bool cascade, std::set<std::string>& opened);
   void is_open(const Closed& closed, const std::string& id, std::string_view what, bool begins);
   void in_turn(const std::string& id, std::uint64_t turn, std::string_view what);
@@ -110,6 +112,7 @@ class GateRules {
   };
   std::map<std::string, Lease> leases_;
   std::map<std::string, std::string> parents_;  // of each agent; empty: a root
+  std::map<std::string, std::set<std::string>> children_;
   // Agents on which a stop was called itself since their last resume; true: with cascade.
   std::map<std::string, bool> own_;
   bool all_stopped_ = false;

@@ -69,7 +69,7 @@ class SimFile final : public Store {
   MemoryStore acknowledged_;
   std::vector<MemoryStore> doubtful_;  // with each batch that has failed since the last one that did not
   const StoreBatch* in_progress_ = nullptr;
-  bool is_killed_ = false;
+  bool is_killed_ = false, lost_power_ = false;  // this process; the one before
   std::size_t failures_ = 0;
 };
 
