@@ -14,7 +14,17 @@ std::string to_string(const Coverage& coverage) {
       text += '\t' + std::to_string(coverage.count(Act(i), AgentState(state)));
     text += '\n';
   }
-  return text + std::to_string(coverage.size()) + " points of verb, state, callback and fault\n";
+  text += "verbs by what their agent waits for:";
+  for (std::size_t wait = 0; wait < wait_count; ++wait) text += '\t' + std::string(to_string(Wait(wait)));
+  text += '\n';
+  for (std::size_t i = 0; i < act_count; ++i) {
+    if (!is_verb(Act(i))) continue;
+    text += to_string(Act(i));
+    for (std::size_t wait = 0; wait < wait_count; ++wait)
+      text += '\t' + std::to_string(coverage.count(Act(i), Wait(wait)));
+    text += '\n';
+  }
+  return text + std::to_string(coverage.size()) + " points of verb, state, wait, callback and fault\n";
 }
 
 }  // namespace agentcore::sim

@@ -1,7 +1,9 @@
-// Coverage: which verbs were called on agents in which states, within which callbacks, during which faults.
+// Coverage: which verbs were called on agents in which states that waited for what, within which callbacks,
+// during which faults.
 #pragma once
 
 #include "sim/command.hpp"
+#include "sim/waits.hpp"
 
 #include <agentcore/agent_state.hpp>
 
@@ -32,6 +34,7 @@ class Coverage {
   struct Point {
     Act act;
     AgentState state;
+    Wait wait;
     Place place;
     Fault fault;
   };
@@ -50,17 +53,27 @@ class Coverage {
         sum += count;
     return sum;
   }
+  // How often a verb was called on an agent that waited for that.
+  std::uint64_t count(Act act, Wait wait) const {
+    std::uint64_t sum = 0;
+    for (const auto& [key, count] : points_)
+      if (key >> 20 == static_cast<std::uint32_t>(act) &&
+          (key >> 4 & 0xf) == static_cast<std::uint32_t>(wait))
+        sum += count;
+    return sum;
+  }
 
  private:
   static std::uint32_t key_of(const Point& point) noexcept {
     return static_cast<std::uint32_t>(point.act) << 20 | static_cast<std::uint32_t>(point.state) << 16 |
-           std::uint32_t{point.place.number} << 8 | static_cast<std::uint32_t>(point.fault);
+           std::uint32_t{point.place.number} << 8 | static_cast<std::uint32_t>(point.wait) << 4 |
+           static_cast<std::uint32_t>(point.fault);
   }
 
   std::map<std::uint32_t, std::uint64_t> points_;
 };
 
-// A table of verbs and states, and a line with the number of points.
+// Tables of verbs and states, and of verbs and waits, and a line with the number of points.
 std::string to_string(const Coverage& coverage);
 
 }  // namespace agentcore::sim

@@ -174,6 +174,7 @@ void World::restart(bool killed) {
   reports_.tree_ended();
   states_.clear();
   tool_rules_.process_ended();
+  waits_.process_ended();
   transfer_rules_.process_ended();
   begin_run();
   if (before) check_kept(*before);
@@ -492,6 +493,7 @@ void World::on_event(const Event& event) {
   if (const auto* restored = event.get<AgentRestored>()) states_[id] = restored->state;
   if (event.get<AgentCreated>() != nullptr) states_[id] = AgentState::idle;
   if (event.get<AgentDeleted>() != nullptr) states_.erase(id);
+  waits_.see(event);
   reports_.see(event, clock_.now());
   gates_.see(event);
   messages_.see(event);

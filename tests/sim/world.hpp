@@ -19,6 +19,7 @@
 #include "sim/tool_rules.hpp"
 #include "sim/transfer_rules.hpp"
 #include "sim/verdict.hpp"
+#include "sim/waits.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/observe/counted_heap.hpp"
 #include "support/observe/host_code.hpp"
@@ -228,6 +229,7 @@ class World {
 
   // The console (world_console.cpp).
   void expect_requests();
+  void may_take_effect(const Asked& asked);
   void take_answers();
   void on_answer(const Answered& answer);
 
@@ -246,6 +248,7 @@ class World {
   TransferRules transfer_rules_{verdict_, gates_};
   ReportRules reports_{verdict_, gates_};
   ApprovalRules approvals_{verdict_};
+  Waits waits_;
 
   SimExecutor executor_;
   SimStore store_;

@@ -92,7 +92,7 @@ void World::note_coverage(const Command& command) {
                       : throws_      ? Fault::callback
                       : !has_budget_ ? Fault::no_budget
                                      : Fault::none;
-  counts_.coverage.add({command.act, state, command.place, fault});
+  counts_.coverage.add({command.act, state, waits_.of(*run_->tree, who), command.place, fault});
 }
 
 bool World::act_on_loop(const Command& command) {

@@ -118,34 +118,37 @@ bool World::act_as_client(const Command& command) {
 // it forbids is forbidden from its answer on.
 void World::expect_requests() {
   client_.for_each_open([this](const Asked& asked) {
-    if (!asked.is_complete) return;
-    switch (asked.request) {
-      case Request::resume:
-        note_resumed(asked.agent, true);
-        break;
-      case Request::send:
-      case Request::steer:
-      case Request::task:
-        if (resumes_by_itself_.contains(asked.agent)) note_resumed(asked.agent, true);
-        break;
-      case Request::resume_all:
-        note_opened(gates_.resumed_all());
-        break;
-      case Request::unpause:
-        gates_.paused(asked.agent, false);
-        break;
-      case Request::unpause_all:
-        gates_.paused_all(false);
-        break;
-      case Request::stop_all:
-        run_->tree->walk([this](const Agent& one) { messages_.may_drop(one.id()); });
-        resumed_.clear();
-        break;
-      default:
-        for (const std::string& below : gates_.subtree(asked.agent)) messages_.may_drop(below);
-        break;
-    }
+    if (asked.is_complete) may_take_effect(asked);
   });
+}
+
+void World::may_take_effect(const Asked& asked) {
+  switch (asked.request) {
+    case Request::resume:
+      note_resumed(asked.agent, true);
+      break;
+    case Request::send:
+    case Request::steer:
+    case Request::task:
+      if (resumes_by_itself_.contains(asked.agent)) note_resumed(asked.agent, true);
+      break;
+    case Request::resume_all:
+      note_opened(gates_.resumed_all());
+      break;
+    case Request::unpause:
+      gates_.paused(asked.agent, false);
+      break;
+    case Request::unpause_all:
+      gates_.paused_all(false);
+      break;
+    case Request::stop_all:
+      run_->tree->walk([this](const Agent& one) { messages_.may_drop(one.id()); });
+      resumed_.clear();
+      break;
+    default:
+      for (const std::string& below : gates_.subtree(asked.agent)) messages_.may_drop(below);
+      break;
+  }
 }
 
 void World::take_answers() {
@@ -169,6 +172,7 @@ void World::on_answer(const Answered& answer) {
   if (answer.status >= 300 || !run_->tree || !body.is_object()) return;
   const bool stored = body.value("persisted", false);
   const bool is_exact = asked.verbs_before == verbs_;  // nobody has called a verb since
+  if (!is_exact) may_take_effect(asked);               // perhaps after a verb of a callback
   const auto found = run_->tree->find(asked.agent);
   const bool is_closed = found && !can_process(found.value().state().value());
   for (const char* const name : {"messageId", "taskId"}) {

@@ -32,6 +32,7 @@ HttpModels::Host World::http_host() {
     say("retry " + std::string(notice.agent_id) + ' ' + std::to_string(notice.route) + ' ' +
         std::to_string(notice.next_route) + ' ' + std::to_string(notice.delay.count()) + ' ' +
         std::string(to_string(notice.error.code)));
+    waits_.retries(notice.agent_id);
     run_pending(place_of(Callback::retry));
     throw_if_due();
   };

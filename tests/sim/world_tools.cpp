@@ -52,6 +52,7 @@ void World::note_tool(const std::string& name, bool may_repeat, const ToolContex
   say("begun " + name + ' ' + context.agent().id() + ' ' + without_task_id(context.call_id()));
   if (killed_) return;
   tool_rules_.begun(context.call_id(), may_repeat, context.agent().id());
+  waits_.begins(context.call_id());
   if (name == "careful") approvals_.begins(name, context.call_id());
   const std::string id = context.agent().id();
   gates_.tool_begins(id, name == "blocking");
