@@ -28,6 +28,7 @@ void GateRules::deleted(const std::string& id) {
     parents_.erase(parent);
   }
   people_.erase(id);
+  going_.erase(id);
   turns_.erase(id);
   own_.erase(id);
   leases_.erase(id);
@@ -43,6 +44,7 @@ void GateRules::forget() {
   parents_.clear();
   children_.clear();
   people_.clear();
+  going_.clear();
   turns_.clear();
   own_.clear();
   all_stopped_ = false;
@@ -110,6 +112,7 @@ void GateRules::open_below(const std::string& id, bool cascade, std::set<std::st
   if (own != own_.end() && own->second) return;
   if (own == own_.end()) {
     opened.insert(id);
+    going_.erase(id);
     lease_renewed(id);
     for (Closed* const closed : {&now_, &reported_}) closed->agents.erase(id);
   }

@@ -79,6 +79,14 @@ class GateRules {
   void answered(const Agent& agent, const SendResult& sent);
 
   std::uint64_t turn_of(const std::string& id) const;
+  // A delete of it was accepted. It may still be as an earlier stop left it: the delete waits for that one.
+  void goes(const std::string& id) { going_.merge(subtree(id)); }
+  bool may_go(const std::string& id) const { return going_.contains(id); }
+  // It was stopped without those below it.
+  bool is_stopped_alone(const std::string& id) const {
+    const auto own = own_.find(id);
+    return own != own_.end() && !own->second;
+  }
   std::set<std::string> subtree(const std::string& id) const;
   std::vector<std::string> children(const std::string& id) const;  // that are no people
 
@@ -116,6 +124,7 @@ class GateRules {
   // Agents on which a stop was called itself since their last resume; true: with cascade.
   std::map<std::string, bool> own_;
   bool all_stopped_ = false;
+  std::set<std::string> going_;                 // below an accepted delete
   std::set<std::string> people_;                // AgentRole::user
   std::map<std::string, std::uint64_t> turns_;  // in progress
   Closed now_, reported_;

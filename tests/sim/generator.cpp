@@ -2,6 +2,7 @@
 
 #include "sim/http_models.hpp"
 #include "sim/random.hpp"
+#include "sim/situations.hpp"
 
 #include <array>
 #include <vector>
@@ -34,7 +35,7 @@ const std::array<Choices, 16> features = {{
      {Act::approve, 3},
      {Act::decline, 1},
      {Act::answer, 2},
-     {Act::revoke, 1}},
+     {Act::revoke, 3}},
     {{Act::stop, 5}, {Act::resume, 5}, {Act::stop_all, 1}, {Act::resume_all, 1}},
     {{Act::terminate, 4}, {Act::create_child, 4}},
     {{Act::interrupt, 5}, {Act::abort, 3}, {Act::release_queue, 2}},
@@ -51,7 +52,7 @@ const std::array<Choices, 16> features = {{
     {{Act::tool_progress, 4},
      {Act::tool_asks, 3},
      {Act::tool_sends, 3},
-     {Act::tool_creates, 3},
+     {Act::tool_creates, 6},
      {Act::model_calls, 4}},
     {{Act::grant, 2},
      {Act::grant_subtree, 1},
@@ -173,7 +174,7 @@ Script script_of_seed(std::uint64_t seed) {
     add(program_feature);
   }
   const std::uint32_t callbacks = random.below(3);  // 0: none; else one command of 12 or 4 is in a callback
-  const std::uint32_t length = 20 + random.below(random.once_in(10) ? 400 : 100);
+  std::uint32_t length = 20 + random.below(random.once_in(10) ? 400 : 100);
   // Half of the agents are of one kind, and half of the calls of one tool: else kinds that need several
   // commands in a row would do nothing.
   std::uint32_t kind = random.below(spec_kinds), tool = random.below(tool_kinds);
@@ -209,7 +210,15 @@ Script script_of_seed(std::uint64_t seed) {
     if (command.act == Act::model_calls) command.n[1] = tool * 3 + command.n[1] % 3;
     return command;
   };
-  script.commands.push_back({.act = Act::create_root, .n = {0, random.below(1000), 0}});
+  // Half of the runs begin in a situation, and are short.
+  Random of_situation(seed ^ 0x7369'7475U);
+  const bool has_situation = !has_programs && of_situation.once_in(2);
+  if (has_situation) {
+    add_way_to(Wait(of_situation.below(wait_count)), script, of_situation);
+    add_verbs(script, of_situation);
+    length = static_cast<std::uint32_t>(script.commands.size()) + of_situation.below(20);
+  } else
+    script.commands.push_back({.act = Act::create_root, .n = {0, random.below(1000), 0}});
   // Programs are started in four commands: else most of what they do would have no effect.
   const auto start_programs = [&] {
     for (const Act act : {Act::send, Act::poll_until_quiet, Act::model_calls, Act::poll_until_quiet})

@@ -31,6 +31,10 @@ std::uint32_t model_choices() {
   return 1 + static_cast<std::uint32_t>(providers().size()) + router_kinds;
 }
 
+std::uint32_t first_router() {
+  return 1 + static_cast<std::uint32_t>(providers().size());
+}
+
 HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup, Host host)
     : runtime_(runtime), clock_(clock), host_(std::move(host)), connects_at_once_(setup[Knob::real] != 0) {
   static const auto library = detail::net::Transport::library();  // initialized once, and not in each run

@@ -21,6 +21,8 @@ namespace agentcore::sim {
 
 // How many values Knob::models has: none, a client of each provider, and routers.
 std::uint32_t model_choices();
+// The first of them that is a router.
+std::uint32_t first_router();
 
 // A request that is sent.
 struct Sent {

@@ -3,6 +3,7 @@
 #include "support/observe/host_code.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace agentcore::sim {
 
@@ -26,8 +27,9 @@ void ReportRules::see(const Event& event, TimePoint now) {
   }
   if (event.get<AgentCreated>() != nullptr || event.get<AgentRestored>() != nullptr) unsettled_.erase(id);
   if (event.get<Settled>() == nullptr && event.get<AgentDeleted>() == nullptr) return;
-  // One with a stop of its own may have a longer grace period.
-  for (const std::string& below : gates_.subtree(id)) {
+  // One with a stop of its own may have a longer grace period. After a stop without a cascade agents that do
+  // a call are deleted, but are no part of it.
+  for (const std::string& below : gates_.is_stopped_alone(id) ? std::set{id} : gates_.subtree(id)) {
     const auto found = unsettled_.find(below);
     verdict_.require(below == id || found == unsettled_.end() || found->second != StopCause::parent,
                      "reports", id + " has settled before " + below + ", which is below it");

@@ -9,6 +9,7 @@
 #include <agentcore/event.hpp>
 #include <agentcore/stop_audit.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -30,6 +31,9 @@ class ReportRules final : public StopAudit {
   void record(const StopRecord& record) override;
   // Memory has failed: a record may lack operations.
   void may_be_incomplete() { complete_ = false; }
+  // A poll goes on with what an earlier one has left: a grace period begins when the loop has walked all
+  // agents.
+  void goes_on(TimePoint now) { last_close_ = std::max(last_close_, now); }
   // Nothing is due any more.
   void check_quiet(const AgentTree& tree, TimePoint now);
   // The tree is at rest.
@@ -49,7 +53,7 @@ class ReportRules final : public StopAudit {
   std::map<std::size_t, Report> reports_;
   std::map<std::string, StopCause> unsettled_;  // agents that are stopped or deleted, without a Settled
   Duration longest_grace_ = Duration(0);
-  TimePoint last_close_ = {};  // when the last agent was closed
+  TimePoint last_close_ = {};  // when the last grace period began, at the latest
   bool complete_ = true;
 };
 

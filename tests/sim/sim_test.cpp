@@ -3,6 +3,7 @@
 #include "sim/generator.hpp"
 #include "sim/random.hpp"
 #include "sim/run.hpp"
+#include "sim/situations.hpp"
 #include "support/amount.hpp"
 #include "support/catch.hpp"
 
@@ -127,7 +128,7 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
     const Act act = Act(i);
     if (std::ranges::find(silent, act) != silent.end()) continue;
     CAPTURE(to_string(act));
-    CHECK(all.done[std::string(to_string(act)) + ": done"] >= 2);
+    CHECK(all.done[std::string(to_string(act)) + ": done"] >= 5);
   }
   CHECK(all.done["commit refused"] >= 100);
   CHECK(all.done["commit of unknown outcome"] >= 100);
@@ -139,7 +140,12 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
       CHECK(all.coverage.count(Act(i), agentcore::AgentState(state)) != 0);
     }
   }
-  CHECK(all.coverage.size() >= 1000);
+  std::size_t unmet = 0;
+  for (std::size_t i = 0; i < act_count; ++i)
+    for (std::size_t wait = 0; is_verb(Act(i)) && wait < wait_count; ++wait)
+      unmet += all.coverage.count(Act(i), Wait(wait)) == 0 ? 1 : 0;
+  CHECK(unmet <= 25);
+  CHECK(all.coverage.size() >= 1700);
   for (Act act = Act::model_text; act <= Act::server_garbage; act = Act(static_cast<int>(act) + 1)) {
     CAPTURE(to_string(act));
     CHECK(all.done[std::string(to_string(act)) + ": sent"] != 0);
@@ -180,6 +186,23 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
       CHECK(all.done["event " + std::string(to_string(place))] != 0);
     if (std::ranges::find(rare, to_string(place)) == rare.end())
       CHECK(all.done["in " + std::string(to_string(place))] != 0);
+  }
+}
+
+TEST_CASE("the way to each wait brings the first agent there", "[sim]") {
+  for (std::size_t wait = 0; wait < wait_count; ++wait) {
+    if (Wait(wait) == Wait::next_step) continue;  // only within a poll
+    CAPTURE(to_string(Wait(wait)));
+    Random random(wait + 1);
+    std::uint64_t there = 0;
+    for (int i = 0; i < 60; ++i) {
+      Script script;
+      script.setup[Knob::models] = random.once_in(2) ? 1 + random.below(19) : 0;
+      add_way_to(Wait(wait), script, random);
+      script.commands.push_back({.act = Act::renew});
+      there += run(script).counts.coverage.count(Act::renew, Wait(wait));
+    }
+    CHECK(there >= 20);
   }
 }
 

@@ -219,6 +219,7 @@ void World::poll(std::optional<Duration> budget) {
   const bool is_io = is_io_ready();
   const bool is_known = is_io || woken_ || run_->more || (run_->asked && *run_->asked <= clock_.now());
   const bool said = is_io || is_due();
+  if (run_->more) reports_.goes_on(clock_.now());
   if (run_->asked && *run_->asked <= clock_.now()) run_->asked.reset();  // it has fired
   expect_requests();
   const std::uint64_t before = events_;
@@ -511,7 +512,8 @@ void World::on_event(const Event& event) {
     const auto named = run_->tree->find(stored->agent_id);  // perhaps a later agent
     if (!named || (named.value() == stored->agent && !resumed_.contains(stored->agent_id))) {
       bool& deleted = stops_[stored->agent_id];  // a stop that follows a delete changes nothing
-      deleted = deleted || stored->deleted;
+      // A resume has perhaps withdrawn the delete while its commit was under way.
+      deleted = deleted || (stored->deleted && (!named || gates_.may_go(stored->agent_id)));
     }
   }
   if (event.get<AgentRestored>() != nullptr) restored_ = agent;

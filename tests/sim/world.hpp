@@ -117,7 +117,8 @@ class World {
   void check_store();  // world_store.cpp
   // What a restart keeps (world_restart.cpp).
   struct Stored {
-    bool is_closed = false, goes = false, is_stopping = false, is_paused = false, is_held = false;
+    bool is_closed = false, goes = false, may_go = false, is_stopping = false, is_paused = false,
+         is_held = false;
     std::string parent;
     std::vector<MessageId> queue;
   };

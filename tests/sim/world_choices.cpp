@@ -4,9 +4,12 @@
 #include "sim/world.hpp"
 #include "sim/world_run.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 namespace agentcore::sim {
 
@@ -17,7 +20,10 @@ Agent World::agent(std::uint32_t n) const {
   if (!handles_.empty() && n % 16 == 15) return handles_[n / 16 % handles_.size()];
   std::vector<Agent> all;
   if (run_->tree) run_->tree->walk([&](const Agent& one) { all.push_back(one); });
-  return all.empty() ? Agent() : all[n % all.size()];
+  if (all.empty()) return Agent();
+  std::vector<Agent> busy;  // else most verbs would meet agents that do nothing
+  if (n % 16 >= 8) std::ranges::copy_if(all, std::back_inserter(busy), &Agent::busy);
+  return busy.empty() ? all[n % all.size()] : busy[n / 16 % busy.size()];
 }
 
 World::HeldCall* World::held(std::uint32_t n) const {

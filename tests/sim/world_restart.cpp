@@ -14,6 +14,7 @@ std::map<std::string, World::Stored> World::stored_agents() const {
     Stored& one = stored[agent.id()];
     one.is_closed = !can_process(status.state);
     one.goes = status.state == AgentState::terminating;
+    one.may_go = one.goes || gates_.may_go(agent.id());
     one.is_stopping = status.stop_pending.has_value();
     one.is_paused = status.paused;
     one.is_held = status.queue_held;
@@ -42,7 +43,7 @@ void World::check_kept(const std::map<std::string, Stored>& before) {
   const std::map<std::string, Stored> after = stored_agents();
   for (const auto& [id, was] : before) {
     const auto found = after.find(id);
-    const bool may_go = was.goes || was.is_stopping || id.starts_with('@');
+    const bool may_go = was.may_go || was.is_stopping || id.starts_with('@');
     const auto above = before.find(was.parent);
     const bool goes_with_parent = above != before.end() && !after.contains(was.parent);
     if (found == after.end() && run_->tree->find(id)) continue;

@@ -150,6 +150,7 @@ bool World::act_by_stop(const Command& command) {
       note_result(command, result);
       if (now && result.accepted()) reports_.due(report);
       if (result.took_effect()) resumed_.erase(id);
+      if (result.took_effect()) gates_.goes(id);
       if (result.took_effect() && now) gates_.stopped(id, true);
       if (result.took_effect() && !now) gates_.deferred(id, true, when, escalates);
       if (run_->tree) gates_.check(*run_->tree);
