@@ -5,6 +5,9 @@ namespace agentcore::sim {
 void ApprovalRules::see(const Event& event) {
   const auto* const asked = event.get<QuestionAsked>();
   if (asked == nullptr || asked->question.kind != QuestionKind::approval) return;
+  if (declined_.erase(asked->question.call_id) != 0)
+    verdict_.require(lost_.contains(asked->question.call_id), "approvals",
+                     "a person is asked again for " + asked->question.call_id);
   asked_[asked->question.id] = {asked->question.call_id, asked->question.tool};
 }
 
@@ -24,7 +27,9 @@ void ApprovalRules::approves(const std::string& question, GrantScope scope) {
 
 void ApprovalRules::declined(const std::string& question) {
   const auto call = asked_.find(question);
-  if (call != asked_.end()) declined_.insert(call->second.id);
+  if (call == asked_.end()) return;
+  declined_.insert(call->second.id);
+  unstored_.insert(call->second.id);
 }
 
 void ApprovalRules::begins(const std::string& tool, const std::string& call_id) {

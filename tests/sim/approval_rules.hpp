@@ -23,6 +23,10 @@ class ApprovalRules {
   void approve_was_refused();
   // decline() was accepted.
   void declined(const std::string& question);
+  // A flush has succeeded: the store has what people have said.
+  void flushed() { unstored_.clear(); }
+  // What they have said since the last flush may be asked again.
+  void process_was_killed() { lost_.merge(unstored_); }
   // A tool that needs an approval begins.
   void begins(const std::string& tool, const std::string& call_id);
 
@@ -34,6 +38,7 @@ class ApprovalRules {
   Verdict& verdict_;
   std::map<std::string, Call> asked_;          // by the question; over restarts
   std::set<std::string> approved_, declined_;  // calls
+  std::set<std::string> unstored_, lost_;      // those of declined_ that were not flushed; before a kill
   std::set<std::string> granted_;              // tools that some agent may call for longer
   std::set<std::string> approved_before_, granted_before_;
 };

@@ -87,6 +87,16 @@ void GateRules::stopped(const std::string& id, bool cascade) {
     now_.agents.insert(id);
 }
 
+void GateRules::goes(const std::string& id, bool with_forks) {
+  const test::HostCode host;
+  for (const std::string& below : subtree(id)) {
+    if (!going_.insert(below).second || !with_forks) continue;
+    const auto forks = forks_.find(below);
+    if (forks == forks_.end()) continue;
+    for (const std::string& fork : forks->second) goes(fork, true);
+  }
+}
+
 std::vector<std::string> GateRules::children(const std::string& id) const {
   const test::HostCode host;
   std::vector<std::string> found;
@@ -296,7 +306,7 @@ void GateRules::see(const Event& event) {
 void GateRules::check(const AgentTree& tree) {
   for (const std::string& id : now_.agents) {
     const auto agent = tree.find(id);
-    if (!agent) continue;
+    if (!agent || being_resumed_.contains(id)) continue;
     const AgentState state = agent.value().state().value();
     verdict_.require(!can_process(state), "G3",
                      "a stopped agent is open again: " + id + " is " + std::string(to_string(state)));

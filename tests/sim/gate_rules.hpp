@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace agentcore::sim {
@@ -80,8 +81,11 @@ class GateRules {
 
   std::uint64_t turn_of(const std::string& id) const;
   // A delete of it was accepted. It may still be as an earlier stop left it: the delete waits for that one.
-  void goes(const std::string& id) { going_.merge(subtree(id)); }
+  void goes(const std::string& id, bool with_forks);
+  void forked(const std::string& origin, const std::string& fork) { forks_[origin].insert(fork); }
   bool may_go(const std::string& id) const { return going_.contains(id); }
+  // A verb that may resume them has not returned: for check().
+  void is_being_resumed(std::set<std::string> ids) { being_resumed_ = std::move(ids); }
   // It was stopped without those below it.
   bool is_stopped_alone(const std::string& id) const {
     const auto own = own_.find(id);
@@ -120,10 +124,11 @@ class GateRules {
   };
   std::map<std::string, Lease> leases_;
   std::map<std::string, std::string> parents_;  // of each agent; empty: a root
-  std::map<std::string, std::set<std::string>> children_;
+  std::map<std::string, std::set<std::string>> children_, forks_;
   // Agents on which a stop was called itself since their last resume; true: with cascade.
   std::map<std::string, bool> own_;
   bool all_stopped_ = false;
+  std::set<std::string> being_resumed_;
   std::set<std::string> going_;                 // below an accepted delete
   std::set<std::string> people_;                // AgentRole::user
   std::map<std::string, std::uint64_t> turns_;  // in progress

@@ -164,6 +164,7 @@ void World::restart(bool killed) {
   say(killed ? "-- killed" : "-- restarted");
   if (killed) store_.kill(steps_);
   if (killed) processes_->host_dies();
+  if (killed) approvals_.process_was_killed();
   killed_ = killed;  // nothing that follows is seen
   end_run(killed);
   store_.end_process();

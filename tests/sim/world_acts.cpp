@@ -271,14 +271,19 @@ bool World::act_on_conversation(const Command& command) {
     case Act::regenerate: {
       SendOptions options = send_options(command.n[1]);
       const bool watched = bool(options.on_end);
-      note_send(command, who, regenerate(who, std::move(options)), watched);
+      // It resumes an agent with `auto_resume` before its callbacks run.
+      if (resumes_by_itself_.contains(who.id())) gates_.is_being_resumed(gates_.subtree(who.id()));
+      const SendResult sent = regenerate(who, std::move(options));
+      gates_.is_being_resumed({});
+      note_send(command, who, sent, watched);
       return true;
     }
     case Act::fork: {
       ForkOptions options{.id = "f" + std::to_string(command.n[2] % 4)};
       if (command.n[2] % 2 == 1) options.at = turn();
-      const std::string id = options.id;
+      const std::string id = options.id, origin = who.id();
       const auto made = fork(who, std::move(options));
+      if (made) gates_.forked(origin, id);
       transfer_rules_.budget_changed(id);
       note_result(command, made);
       if (made && resumes_by_itself_.contains(who.id()))

@@ -184,7 +184,7 @@ void World::on_answer(const Answered& answer) {
   }
   if (asked.request == Request::terminate && body.value("terminated", false)) {
     verdict_.require(!is_exact || !found || is_closed, "console", "a deleted agent is open: " + asked.agent);
-    gates_.goes(asked.agent);
+    gates_.goes(asked.agent, false);
     if (stored && !found) stops_[asked.agent] = true;
   }
   if (is_stop(asked.request) && body.value("stopped", false) && is_exact) {

@@ -139,6 +139,7 @@ bool World::act_by_stop(const Command& command) {
       options.when = stop_options(command).when;
       options.escalate_after = stop_options(command).escalate_after;
       options.forks = command.n[1] % 5 == 4 ? Forks::terminate : Forks::keep;
+      const bool with_forks = options.forks == Forks::terminate;
       const StopWhen when = options.when;
       const bool now = when == StopWhen::now;
       const std::optional<TimePoint> escalates = escalation(options.escalate_after);
@@ -150,7 +151,7 @@ bool World::act_by_stop(const Command& command) {
       note_result(command, result);
       if (now && result.accepted()) reports_.due(report);
       if (result.took_effect()) resumed_.erase(id);
-      if (result.took_effect()) gates_.goes(id);
+      if (result.took_effect()) gates_.goes(id, with_forks);
       if (result.took_effect() && now) gates_.stopped(id, true);
       if (result.took_effect() && !now) gates_.deferred(id, true, when, escalates);
       if (run_->tree) gates_.check(*run_->tree);
@@ -251,6 +252,7 @@ bool World::act_on_tree(const Command& command) {
       if (flushed && depth_ == 0 && !killed_ && setup_[Knob::store] != 0) {
         tool_rules_.flushed();
         messages_.flushed();
+        approvals_.flushed();
       }
       return true;
     }
