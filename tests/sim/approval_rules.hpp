@@ -25,8 +25,8 @@ class ApprovalRules {
   void declined(const std::string& question);
   // A flush has succeeded: the store has what people have said.
   void flushed() { unstored_.clear(); }
-  // What they have said since the last flush may be asked again.
-  void process_was_killed() { lost_.merge(unstored_); }
+  // The process was killed, or its store has failed: what they have said since may be asked again.
+  void changes_are_lost() { lost_.merge(unstored_); }
   // A tool that needs an approval begins.
   void begins(const std::string& tool, const std::string& call_id);
 

@@ -164,9 +164,9 @@ void World::restart(bool killed) {
   say(killed ? "-- killed" : "-- restarted");
   if (killed) store_.kill(steps_);
   if (killed) processes_->host_dies();
-  if (killed) approvals_.process_was_killed();
   killed_ = killed;  // nothing that follows is seen
   end_run(killed);
+  if (killed || store_.refusals + store_.unknown_outcomes != 0) approvals_.changes_are_lost();
   store_.end_process();
   killed_ = false;
   if (setup_[Knob::store] == 0) store_.clear();

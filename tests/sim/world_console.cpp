@@ -143,7 +143,6 @@ void World::may_take_effect(const Asked& asked) {
       break;
     case Request::stop_all:
       run_->tree->walk([this](const Agent& one) { messages_.may_drop(one.id()); });
-      resumed_.clear();
       break;
     default:
       for (const std::string& below : gates_.subtree(asked.agent)) messages_.may_drop(below);
