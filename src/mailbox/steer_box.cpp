@@ -1,5 +1,6 @@
 #include "mailbox/steer_box.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -19,6 +20,21 @@ void SteerBox::drop(core::NodeId agent) noexcept {
   if (found == agents_.end()) return;
   for (SteerEntry& entry : found->second.messages) entry.dropped = true;
   found->second.dropped = found->second.messages.size();
+}
+
+void SteerBox::drop(core::NodeId agent, MessageId message) noexcept {
+  if (empty()) return;
+  const core::Lock lock(mutex_);
+  const auto found = agents_.find(agent);
+  if (found == agents_.end()) return;
+  Waiting& waiting = found->second;
+  const auto first = waiting.messages.begin() + static_cast<std::ptrdiff_t>(waiting.dropped);
+  const auto entry =
+      std::find_if(first, waiting.messages.end(), [&](const SteerEntry& one) { return one.id == message; });
+  if (entry == waiting.messages.end()) return;
+  entry->dropped = true;
+  std::rotate(first, entry, entry + 1);
+  ++waiting.dropped;
 }
 
 std::size_t SteerBox::count(core::NodeId agent) const noexcept {
@@ -68,15 +84,19 @@ std::uint32_t SteerBox::next(core::NodeId agent) const noexcept {
   if (empty()) return 0;
   const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
-  return found == agents_.end() || found->second.messages.empty() ? 0 : found->second.messages.front().cell;
+  if (found == agents_.end() || found->second.count() == 0) return 0;
+  return found->second.messages[found->second.dropped].cell;
 }
 
-SteerEntry SteerBox::take(core::NodeId agent) noexcept {
-  if (empty()) return {};
+void SteerBox::take(core::NodeId agent, std::uint32_t cell) noexcept {
   const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
-  if (found == agents_.end() || found->second.messages.empty()) return {};
-  return take_first(agent, found->second);
+  if (found == agents_.end()) return;
+  const std::vector<SteerEntry>& all = found->second.messages;
+  const auto entry =
+      std::find_if(all.begin(), all.end(), [cell](const SteerEntry& one) { return one.cell == cell; });
+  if (entry != all.end())
+    static_cast<void>(take_at(agent, found->second, static_cast<std::size_t>(entry - all.begin())));
 }
 
 SteerEntry SteerBox::take_dropped(core::NodeId agent) noexcept {
@@ -84,12 +104,12 @@ SteerEntry SteerBox::take_dropped(core::NodeId agent) noexcept {
   const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
   if (found == agents_.end() || found->second.dropped == 0) return {};
-  return take_first(agent, found->second);
+  return take_at(agent, found->second, 0);
 }
 
-SteerEntry SteerBox::take_first(core::NodeId agent, Waiting& waiting) noexcept {
-  const SteerEntry oldest = waiting.messages.front();
-  waiting.messages.erase(waiting.messages.begin());
+SteerEntry SteerBox::take_at(core::NodeId agent, Waiting& waiting, std::size_t index) noexcept {
+  const SteerEntry oldest = waiting.messages[index];
+  waiting.messages.erase(waiting.messages.begin() + static_cast<std::ptrdiff_t>(index));
   if (oldest.dropped) --waiting.dropped;
   if (waiting.messages.empty()) waiting.cuts = false;
   forget_if_unused(agent);

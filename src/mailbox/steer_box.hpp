@@ -64,6 +64,8 @@ class SteerBox {
 
   // A verb drops the messages that wait for the agent now. The loop takes them out later. @threadsafe
   void drop(core::NodeId agent) noexcept;
+  // The same of one of them; nothing if it does not wait here. @threadsafe
+  void drop(core::NodeId agent, MessageId message) noexcept;
   // No message waits, and nothing is counted, for any agent. @threadsafe
   bool empty() const noexcept { return size_.load(std::memory_order_seq_cst) == 0; }
   // Messages that wait and are not dropped. @threadsafe, as the next ones
@@ -78,10 +80,10 @@ class SteerBox {
   std::vector<SteerEntry> waiting(core::NodeId agent) const;
   // Counts a model call that is asked again for another reason. Throws std::bad_alloc. @loop_thread
   void count_reask(core::NodeId agent);
-  // The cell that take() would return; 0: none. It stays the next one until it is taken. @loop_thread
+  // The cell of the oldest message that is not dropped; 0: none. @loop_thread
   std::uint32_t next(core::NodeId agent) const noexcept;
-  // Takes the oldest message; a cell of 0: there is none. @loop_thread
-  SteerEntry take(core::NodeId agent) noexcept;
+  // Takes the message in that cell, also if a verb has dropped it just now. @loop_thread
+  void take(core::NodeId agent, std::uint32_t cell) noexcept;
   // Takes the oldest message that is dropped; a cell of 0: there is none. @loop_thread
   SteerEntry take_dropped(core::NodeId agent) noexcept;
   // Takes all messages, oldest first, and forgets what was counted: the turn is over. @loop_thread
@@ -114,7 +116,8 @@ class SteerBox {
   void publish() noexcept AGENTCORE_REQUIRES(mutex_) {
     size_.store(agents_.size(), std::memory_order_seq_cst);
   }
-  SteerEntry take_first(core::NodeId agent, Waiting& waiting) noexcept AGENTCORE_REQUIRES(mutex_);
+  SteerEntry take_at(core::NodeId agent, Waiting& waiting, std::size_t index) noexcept
+      AGENTCORE_REQUIRES(mutex_);
   void forget_if_unused(core::NodeId agent) noexcept AGENTCORE_REQUIRES(mutex_);
 
   mutable core::Mutex mutex_{core::LockRank::steers};

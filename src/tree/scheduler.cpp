@@ -240,7 +240,7 @@ void Scheduler::report_end_of_turn(const ControlOp& op) {
   if (!node) return;
   const bool aborts = op.verb == Verb::abort;
   const mailbox::DroppedMessages dropped = take_dropped(*node, op);
-  if (op.clear_up_to) return_dropped_steers(tree_, hub_, *node);
+  if (op.clear_up_to || op.withdrawn) return_dropped_steers(tree_, hub_, *node);
   if (tree_.is_closed()) return;
   if (op.epoch) turns_.interrupt_before(*node, *op.epoch);
   if (!aborts && op.cascade) {

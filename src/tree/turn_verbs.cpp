@@ -245,6 +245,7 @@ void TurnVerbs::prepare_queue(const Node& node, QueueAction queue, PackedState p
 void TurnVerbs::finish(std::unique_ptr<ControlOp> op) noexcept {
   if (op->clear_up_to || op->withdrawn) tree_.cleared.add(op->cleared, op->clear_up_to, op->withdrawn);
   if (op->clear_up_to) tree_.steers.drop(op->agent);
+  if (op->withdrawn) tree_.steers.drop(op->agent, op->withdrawn);
   tree_.control.push(std::move(op));
   tree_.waker->notify();
 }

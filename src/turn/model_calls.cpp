@@ -107,8 +107,12 @@ Next ModelCalls::write_steered(Turn turn) {
     if (!number) break;
     mailbox::Cell& cell = messages.pool[number];
     conversation.make_room(2, cell.parts());
-    static_cast<void>(messages.steers.take(agent));
     const MessageId id = messages.pool.id_in(cell);
+    if (!mailbox::MessagePool::begin(cell)) {  // an interrupt of that message came before
+      messages.steers.drop(agent, id);
+      continue;
+    }
+    messages.steers.take(agent, number);
     Message message = cell.take_message();
     messages.pool.end_id(cell);
     messages.pool.give_back(cell);

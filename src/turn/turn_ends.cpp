@@ -79,6 +79,13 @@ bool become_idle(Turn turn) noexcept {
   return can_process(from) && (from == AgentState::idle || turn.try_change_state(from, AgentState::idle));
 }
 
+// The agent is open, and in no turn. Not Turn::is_open(): an observer of the end may have interrupted the
+// subtree, and that ends no turn of this agent.
+bool is_left_idle(Turn turn) noexcept {
+  const core::PackedState now = turn.node().load();
+  return now.state() == AgentState::idle && core::look(turn.node(), now.generation()).open();
+}
+
 }  // namespace
 
 Next TurnEnds::complete(Turn turn) {
@@ -92,7 +99,7 @@ Next TurnEnds::complete(Turn turn) {
   if (turn.data().answer_check && !active.simulated && !active.tool_ends_turn)
     leave_json(active.result->text);
   emit_end(turn, *take_out(turn));
-  if (!turn.is_open()) return Next::ended;
+  if (!is_left_idle(turn)) return Next::ended;
   environment_.hub.emit_state(turn.node(), AgentState::idle);
   if (!turn.is_open()) return Next::ended;
   if (BudgetVerdict verdict = ledger_.check(turn.node()); verdict.exhausted)
@@ -112,7 +119,7 @@ Next TurnEnds::fail(Turn turn, ChatError error, FinishReason reason) {
   result.finish_reason = reason;
   result.error = std::move(error);
   emit_end(turn, *ended);
-  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
   return Next::ended;
 }
 
@@ -143,7 +150,7 @@ Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
   if (result.error.message.empty()) set_message(result.error, "LLM call failed");
   emit_end(turn, *ended);
   // An observer of the end may have stopped the agent: then the stop is emitted next (X2).
-  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
   return Next::ended;
 }
 
@@ -212,7 +219,7 @@ bool TurnEnds::end_at_deadline(Turn turn) noexcept {
   if (turn.is_over()) return true;
   if (!turn.is_open() || !become_idle(turn)) return false;
   end_early(turn, TurnOutcome::failed, Errc::deadline_exceeded, why);
-  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
   return true;
 }
 
@@ -223,7 +230,7 @@ void TurnEnds::break_off(Turn turn, Errc code, std::string_view why) noexcept {
   if (turn.is_over()) return;
   if (!turn.is_open() || !become_idle(turn)) return interrupt(turn);
   end_early(turn, TurnOutcome::failed, code, why);
-  if (turn.is_open()) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
   environment_.listener.on_activity_ended(turn.node());
 }
 

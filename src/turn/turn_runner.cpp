@@ -377,9 +377,9 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   environment_.listener.on_turn_over(node);
   const bool is_observed = hub.wants(detail::event_kind<TurnEnded>);
   environment_.emit_turn_ended(node, number, id, result);
-  // An observer of the end may have stopped the agent, and may have unsubscribed since.
-  const bool is_idle =
-      ended ? is_open_and_idle(node) : !is_observed || is_admitted(environment_, node, epoch);
+  // An observer of the end may have stopped the agent, and may have unsubscribed since. Not is_admitted(): it
+  // may have interrupted the subtree, too, and that ends no turn of this agent.
+  const bool is_idle = (!ended && !is_observed) || is_open_and_idle(node);
   if (!is_idle) return;
   if (ended)
     hub.emit_state(node, AgentState::idle, {StopCause::user, environment_.end_origins.find(node)});

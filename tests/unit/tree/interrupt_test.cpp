@@ -180,6 +180,29 @@ TEST_CASE("an interrupt of a handler ends its turn when the handler returns", "[
   CHECK(joined(t.seen.with("ended")) == "ended a 1 interrupted ended a 2 completed");
 }
 
+TEST_CASE("an interrupt of the subtree at the end of a turn leaves the agent idle, and says so",
+          "[tree][interrupt]") {
+  for (const std::string of : {"a model", "a model that fails", "a handler"}) {
+    CAPTURE(of);
+    TreeFixture t;
+    AgentSpec spec;
+    if (of == "a handler") spec.handler = [](const Agent&, const Message&) {};
+    const Agent agent = t.root("a", std::move(spec));
+    AgentState last = AgentState::idle;
+    const auto changes = t.tree->on<StateChanged>([&](const StateChanged& change) { last = change.to; });
+    const auto ends = t.tree->on<TurnEnded>([&](const TurnEnded& ended) {
+      CHECK(ended.agent.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    });
+    CHECK(agent.send("one"));
+    t.settle();
+    if (of == "a model") t.llm->answer("a", "an answer");
+    if (of == "a model that fails") t.llm->fail("a");
+    t.settle();
+    CHECK(agent.state().value() == AgentState::idle);
+    CHECK(last == AgentState::idle);
+  }
+}
+
 TEST_CASE("an interrupt of an agent without a turn has no effect", "[tree][interrupt]") {
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;

@@ -362,6 +362,45 @@ TEST_CASE("after an interrupt a steered message is next, unless the queue is dro
   }
 }
 
+TEST_CASE("an interrupt of a steered message gives that one back, and the turn goes on",
+          "[tree][steer][interrupt]") {
+  for (const bool between_polls : {true, false}) {
+    ToolTurn t;
+    const Agent agent = t.agent();
+    t.ask(agent);
+    t.call({held_call()});
+    const SteerResult one = agent.steer("left"), two = agent.steer("and fast"), three = agent.steer("please");
+    CHECK((one && two && three));
+    CHECK(agent.interrupt({.message = two.id}).took_effect());
+    CHECK(agent.interrupt({.message = two.id}).reason == Errc::turn_over);
+    if (between_polls) {
+      t.settle();
+      CHECK(joined(t.seen.with("steered")) == "steered a returned turn_over and fast");
+    }
+    t.held.calls[0].done(ToolResult::done("moved"));
+    t.settle();
+    CHECK(written(t.llm->call(1).request.messages).ends_with("user+:left, user+:please"));
+    CHECK(t.seen.with("steered").size() == 3);
+    CHECK(agent.interrupt({.message = one.id}).reason == Errc::turn_over);  // it was delivered
+    t.answer("done");
+    CHECK(t.result->outcome == TurnOutcome::completed);
+  }
+}
+
+TEST_CASE("a steered message that an interrupt has dropped waits for no turn", "[tree][steer][interrupt]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent, "one");
+  const SteerResult steered = agent.steer("two");
+  CHECK(t.tree->pause_all().took_effect());
+  CHECK(agent.interrupt({.message = steered.id}).took_effect());
+  CHECK(agent.interrupt().took_effect());
+  t.settle();
+  CHECK(joined(t.seen.with("steered")) == "steered a returned turn_over two");
+  CHECK(agent.queue_length().value() == 0);
+  CHECK(agent.queued().value().empty());
+}
+
 TEST_CASE("a steered message to a handler follows its turn", "[tree][steer]") {
   TreeFixture t;
   std::vector<std::string> handled;
