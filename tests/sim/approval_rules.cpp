@@ -3,12 +3,18 @@
 namespace agentcore::sim {
 
 void ApprovalRules::see(const Event& event) {
+  if (event.get<AgentCreated>() != nullptr) {  // an earlier agent of that id may have had such calls
+    const std::string made = call_key(event.agent().id(), "call_");
+    for (auto* const calls : {&approved_, &declined_})
+      std::erase_if(*calls, [&](const std::string& call) { return call.starts_with(made); });
+  }
   const auto* const asked = event.get<QuestionAsked>();
   if (asked == nullptr || asked->question.kind != QuestionKind::approval) return;
-  if (declined_.erase(asked->question.call_id) != 0)
-    verdict_.require(lost_.contains(asked->question.call_id), "approvals",
-                     "a person is asked again for " + asked->question.call_id);
-  asked_[asked->question.id] = {asked->question.call_id, asked->question.tool};
+  const OpenQuestion& question = asked->question;
+  const std::string id = call_key(question.agent_id, question.call_id);
+  if (declined_.erase(id) != 0)
+    verdict_.require(lost_.contains(id), "approvals", "a person is asked again for " + id);
+  asked_[question.id] = {id, question.tool};
 }
 
 void ApprovalRules::approve_was_refused() {
@@ -32,11 +38,11 @@ void ApprovalRules::declined(const std::string& question) {
   unstored_.insert(call->second.id);
 }
 
-void ApprovalRules::begins(const std::string& tool, const std::string& call_id) {
-  verdict_.require(!declined_.contains(call_id), "approvals",
-                   tool + " began, and a person has declined " + call_id);
-  verdict_.require(approved_.contains(call_id) || granted_.contains(tool), "approvals",
-                   tool + " began without an approval of " + call_id);
+void ApprovalRules::begins(const std::string& tool, const std::string& call) {
+  verdict_.require(!declined_.contains(call), "approvals",
+                   tool + " began, and a person has declined " + call);
+  verdict_.require(approved_.contains(call) || granted_.contains(tool), "approvals",
+                   tool + " began without an approval of " + call);
 }
 
 }  // namespace agentcore::sim

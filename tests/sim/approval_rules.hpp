@@ -1,6 +1,7 @@
 // ApprovalRules: a call that needs an approval begins only with one.
 #pragma once
 
+#include "sim/call_key.hpp"
 #include "sim/verdict.hpp"
 
 #include <agentcore/event.hpp>
@@ -27,12 +28,12 @@ class ApprovalRules {
   void flushed() { unstored_.clear(); }
   // The process was killed, or its store has failed: what they have said since may be asked again.
   void changes_are_lost() { lost_.merge(unstored_); }
-  // A tool that needs an approval begins.
-  void begins(const std::string& tool, const std::string& call_id);
+  // A tool that needs an approval begins; `call`: its call_key().
+  void begins(const std::string& tool, const std::string& call);
 
  private:
   struct Call {
-    std::string id, tool;
+    std::string id, tool;  // call_key()
   };
 
   Verdict& verdict_;

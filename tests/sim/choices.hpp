@@ -1,6 +1,8 @@
 // What the numbers of a command choose from.
 #pragma once
 
+#include "support/observe/host_code.hpp"
+
 #include <agentcore/agentcore.hpp>
 
 #include <array>
@@ -15,6 +17,12 @@ constexpr const char* reason_of_host = "SECRET reason";  // so short that it nee
 template <typename T, std::size_t size>
 T one_of(const std::array<T, size>& choices, std::uint32_t n) {
   return choices[n % size];
+}
+
+// Of the host: it does not fail.
+inline AgentSpec copy_of(const AgentSpec& spec) {
+  const test::HostCode host;
+  return spec;
 }
 
 inline Duration duration(std::uint32_t n) {

@@ -62,6 +62,7 @@ class GateRules {
   void goes_out(const std::string& id, std::string_view what);
   // How many pauses there were.
   std::uint64_t pauses() const noexcept { return pauses_; }
+  bool is_paused(const std::string& id) const { return is_paused(now_, id); }
   bool is_stopped(const std::string& id) const { return now_.agents.contains(id); }
   bool is_cut(const std::string& id, std::uint64_t turn) const;
   // Something arrives, of an operation that had begun.

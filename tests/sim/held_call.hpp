@@ -15,9 +15,10 @@ namespace agentcore::sim {
 
 struct World::HeldCall {
   HeldCall(std::string tool, ToolContext of, ToolDone with)
-      : name(std::move(tool)), context(std::move(of)), done(std::move(with)) {}
+      : name(std::move(tool)), agent(of.agent().id()), context(std::move(of)), done(std::move(with)) {}
 
   std::string name;
+  std::string agent;  // its id when the call began
   ToolContext context;
   std::optional<ToolDone> done;  // empty: it has ended
   std::optional<std::stop_callback<std::function<void()>>> on_stop;

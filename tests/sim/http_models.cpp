@@ -44,7 +44,7 @@ HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup,
     transport_ = wire_;
   else
     transport_ = SimTransport::install(engine);
-  transport_->on_start = [this](SimTransfer& transfer) { host_.on_begun(transfer.header(agent_header)); };
+  transport_->on_start = [this](SimTransfer& transfer) { host_.on_begun(agent_of(transfer)); };
   transport_->on_launch = [this](SimTransfer& transfer) { on_launch(transfer); };
   transport_->on_end = [this](const SimTransfer& transfer, const detail::net::HttpEnd& end) {
     if (!transfer.launched) return;
@@ -133,11 +133,15 @@ std::size_t HttpModels::open_calls() const noexcept {
   return open;
 }
 
+std::string HttpModels::agent_of(const SimTransfer& transfer) {
+  return transfer.header(agent_header);
+}
+
 void HttpModels::on_launch(SimTransfer& transfer) {
   const Provider& row = *rows_.at(std::stoul(transfer.header("x-sim-row")));
   servers_.emplace(transfer.id, ModelServer(row, transfer, clock_.wall_time()));
-  host_.on_sent({transfer.id, transfer.header(agent_header), std::string(row.name),
-                 path_of(transfer.request.url), transfer.request.body});
+  host_.on_sent({transfer.id, agent_of(transfer), std::string(row.name), path_of(transfer.request.url),
+                 transfer.request.body});
   if (connects_at_once_) flow(transfer, 3);
 }
 

@@ -66,6 +66,7 @@ class HttpModels {
   // The n-th of the exchanges that are not cut; null: there is none.
   SimTransfer* exchange(std::uint32_t n) const;
   ModelServer& server(const SimTransfer& transfer) { return servers_.at(transfer.id); }
+  static std::string agent_of(const SimTransfer& transfer);
   void flow(SimTransfer& transfer, std::uint32_t how) { server(transfer).flow(*transport_, transfer, how); }
   const ServedTransport& transport() const noexcept { return *transport_; }
   WireTransport* wire() const noexcept { return wire_.get(); }  // null: without sockets

@@ -26,6 +26,7 @@ constexpr const char* usage =
     "  --seed N     the first seed; default 1\n"
     "  --runs N     how many seeds, from the first on; default 1000\n"
     "  --seconds N  ends earlier, after that time\n"
+    "  --go-on      prints what is wrong with each seed that fails, and runs the others\n"
     "  --print      prints the script of the first seed, and runs nothing\n"
     "  --script F   runs the commands in a file instead\n"
     "  --trace      prints what happened\n"
@@ -83,7 +84,7 @@ int main(int argc, char** argv) {
   std::uint64_t step = 0, pairs = 0;
   Faults faults;
   std::string file;
-  bool trace = false, shrink = false, counts = false, prints = false;
+  bool trace = false, shrink = false, counts = false, prints = false, goes_on = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     const auto number = [&] { return i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0; };
@@ -99,6 +100,8 @@ int main(int argc, char** argv) {
       shrink = true;
     else if (option == "--counts")
       counts = true;
+    else if (option == "--go-on")
+      goes_on = true;
     else if (option == "--print")
       prints = true;
     else if (option == "--sweep")
@@ -142,6 +145,10 @@ int main(int argc, char** argv) {
     all.add(outcome.counts);
     if (outcome.problem.empty()) continue;
     std::cout << "seed " << seed + done << " after " << done + 1 << " runs: ";
+    if (goes_on) {
+      std::cout << outcome.problem << std::endl;
+      continue;
+    }
     return report(script, outcome, true);
   }
   if (counts) print(all);

@@ -5,13 +5,14 @@
 
 namespace agentcore::sim {
 
-void MessageRules::accepted(MessageId id, const std::string& agent, bool watched) {
+void MessageRules::accepted(MessageId id, const std::string& agent, bool watched, bool steered) {
   verdict_.require(bool(id), "G12", "an accepted message without an id: " + agent);
   Known& known = known_[id];  // its first event may have come before its sender heard of it
   verdict_.require(known.agent.empty() || known.agent == agent, "G12",
                    "an id that another message has: " + to_string(id));
   known.agent = agent;
   known.watched = watched;
+  known.is_sent = !steered;
 }
 
 void MessageRules::end(MessageId id, const std::string& what) {
@@ -38,6 +39,10 @@ void MessageRules::see(const Event& event) {
     verdict_.require(known.agent.empty() || !held_.contains(known.agent), "G14",
                      "a turn of a message that is held: " + to_string(started->message));
     known.begun = true;
+    // One that was not counted: in the run that has accepted the message.
+    verdict_.require(
+        ++known.attempts <= most_attempts_ + 1, "G14",
+        "a message begins more often than RestoreOptions::max_attempts: " + to_string(started->message));
   }
   if (const auto* held = event.get<QueueHeld>()) {
     if (held->held)
@@ -53,6 +58,8 @@ void MessageRules::see(const Event& event) {
   }
   if (const auto* restored = event.get<AgentRestored>()) {
     if (restored->held_by_restart) held_.insert(event.agent().id());
+    verdict_.require(restored->fate != RestoredTurn::continues || restored->attempt <= most_attempts_, "G14",
+                     "a turn goes on more often than RestoreOptions::max_attempts: " + event.agent().id());
     if (restored->message) {
       if (restored->fate == RestoredTurn::continues) known_[restored->message].begun = true;
       if (restored->fate == RestoredTurn::interrupted && restored->turn != 0)
@@ -101,12 +108,32 @@ void MessageRules::tree_ended() {
       at = known_.erase(at);
       continue;
     }
-    known.watched = known.begun = false;
+    known.watched = known.begun = known.is_sent = false;
     known.calls = 0;
     // What the store has not heard of may happen again.
     known.may_be_gone = known.may_be_gone || known.dropping || known.ends != 0;
     if (!known.end_stored) known.ends = 0;
     ++at;
+  }
+}
+
+void MessageRules::check_views(const AgentTree& tree) const {
+  using Stage = MessageInfo::Stage;
+  for (const auto& [id, known] : known_) {
+    if (!known.is_sent || known.agent.empty()) continue;
+    const auto agent = tree.find(known.agent);
+    if (!agent) continue;
+    const AgentStatus status = agent.value().status().value();
+    if (!can_process(status.state) || status.stop_pending) continue;
+    const Stage stage = tree.message(id).stage;
+    const std::string which = "message " + to_string(id) + " of " + known.agent;
+    if (known.ends != 0)
+      verdict_.require(stage == Stage::ended || stage == Stage::unknown, "views",
+                       which + " has ended, and message() does not say so");
+    else if (known.begun)
+      verdict_.require(stage == Stage::running, "views", which + " runs, and message() does not say so");
+    else
+      verdict_.require(stage == Stage::queued, "views", which + " waits, and message() does not say so");
   }
 }
 

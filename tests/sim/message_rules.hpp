@@ -3,10 +3,12 @@
 
 #include "sim/verdict.hpp"
 
+#include <agentcore/agent_tree.hpp>
 #include <agentcore/event.hpp>
 #include <agentcore/message.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -19,7 +21,7 @@ class MessageRules {
   explicit MessageRules(Verdict& verdict) : verdict_(verdict) {}
 
   // send(), simulate(), regenerate() or steer() has accepted it. `watched`: SendOptions::on_end was given.
-  void accepted(MessageId id, const std::string& agent, bool watched);
+  void accepted(MessageId id, const std::string& agent, bool watched, bool steered = false);
   void called_back(const MessageEnd& end);
   void see(const Event& event);
   // An answer has said that the store has it.
@@ -33,6 +35,14 @@ class MessageRules {
   void may_drop(const std::string& agent);
   // A callback has ended a restore: some messages were not reported.
   void restore_was_cut();
+  // Nothing is due: what a verb has dropped was reported.
+  void quiet() {
+    for (auto& [id, known] : known_) known.dropping = false;
+  }
+  // RestoreOptions::max_attempts.
+  void attempts_are(std::uint32_t most) { most_attempts_ = most; }
+  // At such a time: AgentTree::message() agrees with the events.
+  void check_views(const AgentTree& tree) const;
   // The tree ends within a callback: the ends of turns that were not delivered yet are in the store alone.
   void ends_are_unheard();
   // The tree has ended: no callback follows, and what waits is known by the store alone.
@@ -52,11 +62,13 @@ class MessageRules {
  private:
   struct Known {
     std::string agent;
-    bool watched = false;   // on_end is to be called
-    bool begun = false;     // in this run
-    std::size_t ends = 0;   // in this run
-    std::size_t calls = 0;  // of on_end
-    bool stored = false;    // MessagePersisted
+    bool watched = false;        // on_end is to be called
+    bool begun = false;          // in this run
+    bool is_sent = false;        // in this run, and not steered
+    std::uint32_t attempts = 0;  // TurnStarted, in all runs
+    std::size_t ends = 0;        // in this run
+    std::size_t calls = 0;       // of on_end
+    bool stored = false;         // MessagePersisted
     bool end_stored = false;
     bool dropping = false;  // by a verb
     bool in_flush = false, end_in_flush = false;
@@ -69,6 +81,7 @@ class MessageRules {
   }
 
   Verdict& verdict_;
+  std::uint32_t most_attempts_ = 0;
   std::map<MessageId, Known> known_;
   std::set<std::string> held_;  // agents whose mailbox is held, as events say
 };

@@ -77,11 +77,11 @@ void ProcessRules::on_reaped(const Program& program, std::size_t left) {
   verdict_.require(left == 0, "G13", "a process of the group of " + name_of(program) + " outlives it");
 }
 
-void ProcessRules::ended_by_verb(const std::string& call_id) {
-  const auto found = calls_.find(call_id);
+void ProcessRules::ended_by_verb(const std::string& id) {
+  const auto found = calls_.find(id);
   if (found != calls_.end() && runs(found->second))
     verdict_.require(found->second.program->terminated_at.has_value(), "G5",
-                     "a verb has ended the call " + call_id + ", and its program has no SIGTERM");
+                     "a verb has ended the call " + id + ", and its program has no SIGTERM");
 }
 
 void ProcessRules::process_ended() {
@@ -116,7 +116,7 @@ void ProcessRules::check_quiet(const SimProcesses& processes) const {
 
 void ProcessRules::see(const Event& event) {
   if (const auto* ended = event.get<ToolEnded>()) {
-    const auto found = calls_.find(ended->call_id);
+    const auto found = calls_.find(call_key(event.agent().id(), ended->call_id));
     if (found == calls_.end()) return;
     const ProgramCall& call = found->second;
     if (ended->outcome == ToolOutcome::completed && !ended->by_host) check_result(call, ended->result);

@@ -2,6 +2,7 @@
 // G13). Written from subprocess.hpp and docs/guarantees.md, not from the code.
 #pragma once
 
+#include "sim/call_key.hpp"
 #include "sim/gate_rules.hpp"
 #include "sim/sim_processes.hpp"
 #include "sim/verdict.hpp"
@@ -21,7 +22,7 @@ namespace agentcore::sim {
 
 // A call of a tool that runs a program.
 struct ProgramCall {
-  std::string id;
+  std::string id;  // call_key()
   std::string agent;
   std::uint64_t turn = 0;  // 0: a background task, which outlives its turn
   StopToken stop = {};
@@ -48,8 +49,8 @@ class ProcessRules final : public ProgramWatcher {
   void on_misuse(const std::string& what) override { verdict_.fail("process", what); }
 
   void see(const Event& event);
-  // A verb has ended the call.
-  void ended_by_verb(const std::string& call_id);
+  // A verb has ended the call; `id`: its call_key().
+  void ended_by_verb(const std::string& id);
   // Memory was short: a result has less of what a program wrote, and says so.
   void memory_was_short() noexcept { memory_was_short_ = true; }
   void runtime_ends() noexcept { runtime_ends_ = true; }
@@ -75,8 +76,8 @@ class ProcessRules final : public ProgramWatcher {
   Verdict& verdict_;
   const GateRules& gates_;
   const Clock& clock_;
-  std::map<std::string, ProgramCall> calls_;  // by their ids
-  std::vector<std::string> starting_;         // ids of calls whose Tool::start runs
+  std::map<std::string, ProgramCall> calls_;  // by their keys
+  std::vector<std::string> starting_;         // keys of calls whose Tool::start runs
   bool runtime_ends_ = false;
   bool memory_was_short_ = false;
 };

@@ -1,6 +1,7 @@
 // ToolRules: what is said of tool calls agrees with what the tools have noted themselves (G9, G10, G14).
 #pragma once
 
+#include "sim/call_key.hpp"
 #include "sim/verdict.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -17,16 +18,18 @@ class ToolRules {
  public:
   explicit ToolRules(Verdict& verdict) : verdict_(verdict) {}
 
-  // What the tool notes. Each call of the simulated models has an id of its own.
-  void begun(const std::string& call_id, bool may_repeat, const std::string& agent);
+  // What the tool notes.
+  void begun(const ToolContext& context, bool may_repeat);
   // After a restore: what had begun and not ended is reported as of unknown effect, or has its end in the
   // history of its agent.
   void check_restored(const AgentTree& tree);
-  // A result, whose text begins with the id of its call; or it dropped its ToolDone or threw.
-  void gave(const std::string& call_id, bool result);
+  // A result, whose text begins with the key of its call; or it dropped its ToolDone or threw.
+  void gave(const std::string& agent, const ToolContext& context, bool result);
   void see(const Event& event);
   // A verb has ended it: cancel_call() or complete_call() returned `done`.
-  void ended_by_verb(const std::string& call_id, bool with_result);
+  void ended_by_verb(const std::string& agent, const std::string& call_id, bool with_result);
+  // A message is the answer of a simulate(): no history has its calls, so a restart knows nothing of them.
+  void simulated(MessageId id) { simulated_.insert(id); }
   // A flush begins, and has succeeded: the store has the end of each call that was reported before it. (Calls
   // that wait for a commit begin within it.)
   void flush_begins();
@@ -41,14 +44,19 @@ class ToolRules {
     }
     before_ = notes_;
     unknown_.clear();
+    made_.clear();
   }
-  void asked(const std::string& call_id) { notes_.try_emplace(call_id); }
+  void asked(const std::string& agent, const std::string& call_id) {
+    notes_.try_emplace(call_key(agent, call_id));
+  }
 
  private:
   struct Note {
     std::size_t begun = 0;
-    std::string agent = {};
+    std::string agent = {}, call_id = {};
+    std::string made = {};  // ToolContext::idempotency_key()
     bool may_repeat = false;
+    bool is_simulated = false;
     bool begun_here = false;  // in this process
     bool open = false;        // when the process ended
     std::size_t gave = 0;     // or threw
@@ -63,12 +71,16 @@ class ToolRules {
   };
 
   void check(const ToolCallRecord& record, const Agent& agent);
-  void is_of(const std::string& call_id, const std::string& text);
+  void is_of(const std::string& key, const std::string& text);
+  void forget(const std::string& agent);
 
   Verdict& verdict_;
-  std::map<std::string, Note> notes_;
-  std::map<std::string, Note> before_;  // of earlier processes
-  std::set<std::string> unknown_;       // reported so by the last restore
+  std::map<std::string, Note> notes_;          // by call_key()
+  std::map<std::string, Note> before_;         // of earlier processes
+  std::map<std::string, MessageId> messages_;  // of the turn of each agent
+  std::set<MessageId> simulated_;
+  std::set<std::string> unknown_;            // reported so by the last restore
+  std::map<std::string, std::string> made_;  // the call of each idempotency key, in this process
 };
 
 }  // namespace agentcore::sim

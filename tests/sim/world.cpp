@@ -121,6 +121,7 @@ RestoreOptions World::restore_options() {
   options.turns = setup_[Knob::turns_go_on] != 0 ? InterruptedTurns::go_on : InterruptedTurns::end;
   options.max_attempts =
       setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
+  messages_.attempts_are(options.max_attempts);
   options.code.add_tools("tools", tools_);
   options.code.add_llm("llm", &run_->client());
   options.code.add_llm("other_llm", &run_->client(1));
@@ -176,6 +177,10 @@ void World::restart(bool killed) {
   states_.clear();
   tool_rules_.process_ended();
   waits_.process_ended();
+  block_rules_.process_ended();
+  turn_rules_.process_ended();
+  questions_.process_ended();
+  conversations_.tree_ended();
   transfer_rules_.process_ended();
   begin_run();
   if (before) check_kept(*before);
@@ -194,6 +199,8 @@ void World::check_restored() {
     }
   }
   tool_rules_.check_restored(*run_->tree);
+  turn_rules_.keep_only(*run_->tree);
+  conversations_.check_restored(*run_->tree);
   for (const std::string& id : opened_) {
     const auto agent = run_->tree->find(id);
     verdict_.require(agent && can_process(agent.value().state().value()), "G13",
@@ -223,6 +230,7 @@ void World::poll(std::optional<Duration> budget) {
   if (run_->more) reports_.goes_on(clock_.now());
   if (run_->asked && *run_->asked <= clock_.now()) run_->asked.reset();  // it has fired
   expect_requests();
+  turn_rules_.polled();
   const std::uint64_t before = events_;
   woken_ = false;
   in_poll_ = processes_->in_poll = true;
@@ -251,6 +259,10 @@ void World::poll_until_quiet() {
     if (run_->tree && !killed_ && !tree_is_destroyed_) {
       reports_.check_quiet(*run_->tree, clock_.now());
       gates_.check_quiet(*run_->tree, clock_.now());
+      if (depth_ == 0) {
+        messages_.quiet();
+        check_views();
+      }
     }
     return check_transfers(true);
   }
@@ -334,6 +346,7 @@ void World::finish() {
     messages_.check_all_ended();
     reports_.check_end();
     if (run_->http) transfer_rules_.check_end(*run_->http, *run_->tree);
+    if (!lossy) check_timers();
   }
   // Where memory was missing, a delegated agent may be left that a restart removes.
   if (rests && problem().empty() && !lossy) check_store();
@@ -395,6 +408,7 @@ void World::begin_model_call(test::FakeClient::Call& call) {
   say("model " + id + ' ' + std::to_string(call.request.messages.size()));
   if (!killed_) {
     gates_.model_call_begins(id);
+    turn_rules_.model_call_begins(id, gates_.turn_of(id));
     const std::string why = test::refusal(call.request.messages);
     verdict_.require(why.empty(), "G8", why + " in a request of " + id);
     for (const ChatMessage& message : call.request.messages)
@@ -501,6 +515,10 @@ void World::on_event(const Event& event) {
   messages_.see(event);
   tool_rules_.see(event);
   approvals_.see(event);
+  block_rules_.see(event);
+  turn_rules_.see(event);
+  questions_.see(event);
+  conversations_.see(event);
   if (allocations_ && allocations_->failed()) process_rules_.memory_was_short();
   process_rules_.see(event);
   if (run_->http) transfer_rules_.see(event);

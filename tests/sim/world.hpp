@@ -3,8 +3,10 @@
 #pragma once
 
 #include "sim/approval_rules.hpp"
+#include "sim/block_rules.hpp"
 #include "sim/command.hpp"
 #include "sim/console_client.hpp"
+#include "sim/conversation_rules.hpp"
 #include "sim/coverage.hpp"
 #include "sim/faults.hpp"
 #include "sim/gate_rules.hpp"
@@ -12,12 +14,14 @@
 #include "sim/message_rules.hpp"
 #include "sim/network.hpp"
 #include "sim/process_rules.hpp"
+#include "sim/question_rules.hpp"
 #include "sim/random.hpp"
 #include "sim/report_rules.hpp"
 #include "sim/sim_processes.hpp"
 #include "sim/sim_store.hpp"
 #include "sim/tool_rules.hpp"
 #include "sim/transfer_rules.hpp"
+#include "sim/turn_rules.hpp"
 #include "sim/verdict.hpp"
 #include "sim/waits.hpp"
 #include "support/clients/fake_client.hpp"
@@ -151,6 +155,7 @@ class World {
   bool act_on_agent(const Command& command);
   bool act_by_stop(const Command& command);
   bool act_on_mailbox(const Command& command);
+  void edit(const Command& command, const Agent& who, MessageId id);
   bool act_on_conversation(const Command& command);
   bool act_on_tree(const Command& command);
   bool act_as_model(const Command& command);
@@ -170,6 +175,7 @@ class World {
   template <typename R>
   void note_result(const Command& command, const R& result);
   void note_send(const Command& command, const Agent& agent, const SendResult& sent, bool watched);
+  void note_created(const std::string& id, const AgentSpec& spec);
 
   // Liveness (world_calm.cpp). A part: the ids of a root and of all that is or was below it.
   using Part = std::set<std::string>;
@@ -194,6 +200,8 @@ class World {
   SendOptions send_options(std::uint32_t n);
   void note_resumed(const std::string& id, bool cascade);
   void note_opened(const std::set<std::string>& opened);
+  std::string text_for(const std::string& question, std::string_view word);
+  std::uint64_t turn_between_polls(const std::string& id) const;
   std::optional<TimePoint> escalation(std::optional<Duration> after) const;
 
   // The actors.
@@ -202,12 +210,16 @@ class World {
   void end_tool(HeldCall& call, std::optional<ToolResult> result);
   void note_tool(const std::string& name, bool may_repeat, const ToolContext& context);
   void tell_context(const Command& command, HeldCall& call);
+  bool may_act(const HeldCall& call) const;
   void forget_ended_calls();
   static std::string without_task_id(const std::string& call_id);
   void begin_model_call(test::FakeClient::Call& call);
   void end_model_call(test::FakeClient::Call& call, ChatOutcome outcome);
-  std::vector<ToolCall> tool_calls(std::uint32_t n);
+  // Those that a model asks for; `agent`: whose model it is.
+  std::vector<ToolCall> tool_calls(std::uint32_t n, const std::string& agent);
+  void answer_in_blocks(const Command& command, test::FakeClient::Call& call);
   HttpModels::Host http_host();
+  void say_blocks(ModelServer& server, const std::string& agent, std::uint32_t n, std::uint32_t form);
   void check_transfers(bool after_poll);
   void may_cut_later(const StopOptions& options);
   MessageHandler handler();
@@ -238,6 +250,10 @@ class World {
   void on_event(const Event& event);
   void check_history(const Agent& agent);
   void check_rest(const Agent& agent);
+  // Views that agree (world_views.cpp).
+  void check_views();
+  void check_view(const Agent& agent);
+  void check_timers();
   void say(std::string line);
 
   const Setup setup_;
@@ -250,6 +266,10 @@ class World {
   ReportRules reports_{verdict_, gates_};
   ApprovalRules approvals_{verdict_};
   Waits waits_;
+  BlockRules block_rules_{verdict_};
+  TurnRules turn_rules_{verdict_, clock_};
+  QuestionRules questions_{verdict_};
+  ConversationRules conversations_{verdict_};
 
   SimExecutor executor_;
   SimStore store_;
@@ -273,6 +293,8 @@ class World {
   int depth_ = 0;               // of commands within callbacks
   bool has_budget_ = true;      // of the poll that runs
   bool paused_by_key_ = false;  // the function that returns the key of a model's server has paused an agent
+  bool late_by_key_ = false;    // it has taken time
+  bool has_clocks_ = false;     // a lease, or a budget of time, was given to an agent
   bool cuts_later_ = false;     // a stop has left calls to the next poll (StopCut)
 
   std::vector<Command> pending_;  // that wait for their callback

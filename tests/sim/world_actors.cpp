@@ -14,6 +14,24 @@ void World::end_model_call(test::FakeClient::Call& call, ChatOutcome outcome) {
   test::FakeClient::finish(call, std::move(outcome));
 }
 
+// In the text protocol.
+void World::answer_in_blocks(const Command& command, test::FakeClient::Call& call) {
+  const std::string id = call.request.agent_id;
+  WrittenCalls written;
+  {
+    const test::HostCode host;
+    written = write_calls(tool_calls(command.n[1], id), command.n[2]);
+    block_rules_.said(id, written);
+  }
+  for (const std::string& piece : pieces_of(written.text, command.n[2] % 7))
+    if (call.open()) call.sink.delta(piece);
+  if (!call.open()) return;
+  if (!call.stop.stop_requested()) block_rules_.said_all(id);
+  end_model_call(call, ChatOutcome::completed(one_of(std::array{FinishReason::complete, FinishReason::unknown,
+                                                                FinishReason::tool_calls},
+                                                     command.n[2])));
+}
+
 bool World::act_as_model(const Command& command) {
   if (act_as_server(command)) return true;
   test::FakeClient::Call* const call = model_call(command.n[0]);
@@ -35,8 +53,10 @@ bool World::act_as_model(const Command& command) {
       return true;
     case Act::model_calls: {
       if (!call) return true;
+      if (asks_for_blocks(call->request.messages.front().content()))
+        return answer_in_blocks(command, *call), true;
       ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
-      outcome.tool_calls = tool_calls(command.n[1]);
+      outcome.tool_calls = tool_calls(command.n[1], call->request.agent_id);
       end_model_call(*call, std::move(outcome));
       return true;
     }
@@ -44,7 +64,7 @@ bool World::act_as_model(const Command& command) {
       if (!call) return true;
       ChatOutcome outcome = ChatOutcome::completed(one_of(
           std::array{FinishReason::length, FinishReason::content_filter, FinishReason::other}, command.n[2]));
-      if (command.n[1] % 2 == 1) outcome.tool_calls = tool_calls(command.n[1]);
+      if (command.n[1] % 2 == 1) outcome.tool_calls = tool_calls(command.n[1], call->request.agent_id);
       end_model_call(*call, std::move(outcome));
       return true;
     }

@@ -39,8 +39,15 @@ void World::note_send(const Command& command, const Agent& agent, const SendResu
   if (!sent || killed_) return;
   sent_.push_back(sent.id);
   const std::string id = agent.id();
-  messages_.accepted(sent.id, id, watched);
+  messages_.accepted(sent.id, id, watched, command.act == Act::steer);
+  if (command.act != Act::simulate && command.act != Act::regenerate)
+    conversations_.sent(sent.id, "m" + std::to_string(texts_));
   if (resumes_by_itself_.contains(id)) note_resumed(id, true);
+}
+
+void World::note_created(const std::string& id, const AgentSpec& spec) {
+  turn_rules_.created(id, spec);
+  if (spec.lease != no_limit || spec.budget.wall_clock != no_limit) has_clocks_ = true;
 }
 
 void World::note_resumed(const std::string& id, bool cascade) {
@@ -135,16 +142,17 @@ bool World::act_on_agent(const Command& command) {
     case Act::create_root:
     case Act::create_child: {
       AgentSpec wanted = spec(command.n[1]);
-      const bool resumes = wanted.auto_resume;
+      const AgentSpec as_wanted = copy_of(wanted);
       const std::string id = wanted.id;
       const Duration lease = wanted.lease;
       const bool root = command.act == Act::create_root;
       const bool may_be_made = gates_.may_create(root ? std::string() : who.id());
       const auto made = root ? run_->tree->create(std::move(wanted)) : who.create_child(std::move(wanted));
       note_result(command, made);
+      if (made) note_created(id, as_wanted);
       if (made && lease != no_limit) gates_.lease_begins(id, lease);
       verdict_.require(!made || may_be_made, "G2", "an agent was created behind a closed gate: " + id);
-      if (made && resumes)
+      if (made && as_wanted.auto_resume)
         resumes_by_itself_.insert(id);
       else if (made)
         resumes_by_itself_.erase(id);
@@ -161,6 +169,7 @@ bool World::act_on_agent(const Command& command) {
     }
     case Act::grant:
       transfer_rules_.budget_changed(who.id());
+      turn_rules_.budget_changed(who.id());
       note_result(command, who.grant({.turns = command.n[1] % 5 + 1}));
       return true;
     case Act::grant_subtree:
@@ -199,13 +208,26 @@ bool World::act_on_mailbox(const Command& command) {
     case Act::send_with_deadline: {
       SendOptions options = send_options(command.n[1]);
       const bool watched = bool(options.on_end);
-      options.deadline = clock_.now() + duration(command.n[2]);
-      note_send(command, who, who.send(message(), std::move(options)), watched);
+      const TimePoint deadline = clock_.now() + duration(command.n[2]);
+      options.deadline = deadline;
+      const SendResult sent = who.send(message(), std::move(options));
+      note_send(command, who, sent, watched);
+      if (sent) turn_rules_.accepted(sent.id, deadline);
       return true;
     }
-    case Act::simulate:
-      note_send(command, who, who.simulate("simulated " + std::to_string(++texts_)), false);
+    case Act::simulate: {
+      WrittenCalls written;
+      {
+        const test::HostCode host;
+        written.text = "simulated " + std::to_string(++texts_);
+        if (command.n[1] % 2 == 1) written = write_calls(tool_calls(command.n[2], {}), command.n[1] / 2);
+      }
+      const SendResult sent = who.simulate(written.text);
+      note_send(command, who, sent, false);
+      if (sent && !killed_) block_rules_.simulated(sent.id, written);
+      if (sent && !killed_) tool_rules_.simulated(sent.id);
       return true;
+    }
     case Act::steer: {
       SteerOptions options;
       options.when = command.n[1] % 2 == 1 ? SteerWhen::now : SteerWhen::next_step;
@@ -229,25 +251,32 @@ bool World::act_on_mailbox(const Command& command) {
                                ? queued.value()[command.n[1] % queued.value().size()].id
                                : some_message(command.n[1]);
       if (command.act == Act::edit_queued)
-        note_result(command, who.edit_queued(id, message()));
+        edit(command, who, id);
       else
         note_result(command, who.remove_queued(id));
       return true;
     }
     case Act::cancel_call:
     case Act::complete_call: {
+      const std::string id = who.id();  // a callback of the verb may delete it
       const std::string call = some_call(who, TaskKind::tool_call, command.n[1]);
       const bool gives = command.act == Act::complete_call;
       const VerbResult result =
           gives ? who.complete_call(call, ToolResult::done("by the host")) : who.cancel_call(call, {});
       note_result(command, result);
-      if (result.took_effect() && !killed_) tool_rules_.ended_by_verb(call, gives);
-      if (result.took_effect() && !killed_) process_rules_.ended_by_verb(call);
+      if (result.took_effect() && !killed_) tool_rules_.ended_by_verb(id, call, gives);
+      if (result.took_effect() && !killed_) process_rules_.ended_by_verb(call_key(id, call));
       return true;
     }
     default:
       return false;
   }
+}
+
+void World::edit(const Command& command, const Agent& who, MessageId id) {
+  note_result(command, who.edit_queued(id, message()));
+  conversations_.edited(id);
+  block_rules_.edited(id);
 }
 
 bool World::act_on_conversation(const Command& command) {
@@ -286,6 +315,7 @@ bool World::act_on_conversation(const Command& command) {
       if (made) gates_.forked(origin, id);
       transfer_rules_.budget_changed(id);
       note_result(command, made);
+      if (made) turn_rules_.forked(who.id(), id);
       if (made && resumes_by_itself_.contains(who.id()))
         resumes_by_itself_.insert(id);
       else if (made)

@@ -149,7 +149,7 @@ SendOptions World::send_options(std::uint32_t n) {
   return options;
 }
 
-std::vector<ToolCall> World::tool_calls(std::uint32_t n) {
+std::vector<ToolCall> World::tool_calls(std::uint32_t n, const std::string& agent) {
   // The second half: Knob::programs.
   static constexpr std::array<const char*, 20> names = {
       "safe",     "never",   "careful", "task",    "blocking", "finish", "ask_human",
@@ -161,7 +161,7 @@ std::vector<ToolCall> World::tool_calls(std::uint32_t n) {
   for (std::uint32_t i = 0; i <= n % 3; ++i) {
     ToolCall call;
     call.id = "c" + std::to_string(++calls_);
-    tool_rules_.asked(call.id);
+    tool_rules_.asked(agent, call.id);
     call.name = names[(n / 3 + i * (n / 30)) % count];
     call.arguments = setup_[Knob::plain_arguments] != 0 ? "{}"
                      : call.name == "ask_human"         ? R"({"question":"Which?"})"

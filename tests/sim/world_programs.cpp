@@ -37,9 +37,9 @@ void World::add_program(ToolSpec spec, Duration kill_grace, std::size_t max_outp
     {
       const test::HostCode host;
       note_tool(name, may_repeat, context);
-      const std::string agent = context.agent().id();
+      const std::string agent = context.agent().id(), key = call_key(agent, context.call_id());
       const bool is_task = context.call_id().starts_with("task_");
-      process_rules_.begins({.id = std::string(context.call_id()),
+      process_rules_.begins({.id = key,
                              .agent = agent,
                              .turn = is_task ? 0 : gates_.turn_of(agent),
                              .stop = context.stop(),

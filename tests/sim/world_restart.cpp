@@ -41,9 +41,12 @@ std::optional<std::map<std::string, World::Stored>> World::flushed_agents() {
 void World::check_kept(const std::map<std::string, Stored>& before) {
   if (!run_->tree || killed_ || tree_is_destroyed_) return;
   const std::map<std::string, Stored> after = stored_agents();
+  const bool any_goes = std::ranges::any_of(before, [](const auto& entry) { return entry.second.may_go; });
   for (const auto& [id, was] : before) {
     const auto found = after.find(id);
-    const bool may_go = was.may_go || was.is_stopping || id.starts_with('@');
+    // A delete may include the forks of its agent.
+    const bool may_go =
+        was.may_go || was.is_stopping || id.starts_with('@') || (any_goes && id.starts_with('f'));
     const auto above = before.find(was.parent);
     const bool goes_with_parent = above != before.end() && !after.contains(was.parent);
     if (found == after.end() && run_->tree->find(id)) continue;

@@ -58,6 +58,11 @@ struct World::Run {
     return options;
   }
   static TreeOptions options(World& world, LlmClient& llm) {
+    TreeOptions options = options_of(world, llm);
+    world.turn_rules_.tree_has(options);
+    return options;
+  }
+  static TreeOptions options_of(World& world, LlmClient& llm) {
     TreeOptions options{.llm = &llm, .audit = &world.reports_};
     world.reports_.grace(options.stop_grace);
     if (world.setup_[Knob::mailbox_limit] != 0)

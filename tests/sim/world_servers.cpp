@@ -23,8 +23,10 @@ HttpModels::Host World::http_host() {
     ++events_;
     say("key");
     const std::uint64_t pauses = gates_.pauses();
+    const TimePoint before = clock_.now();
     run_pending(place_of(Callback::model_call));
     paused_by_key_ = gates_.pauses() != pauses;
+    late_by_key_ = clock_.now() != before;
     throw_if_due();
   };
   host.on_retry = [this](const RetryNotice& notice) {
@@ -37,7 +39,9 @@ HttpModels::Host World::http_host() {
     throw_if_due();
   };
   host.on_begun = [this](const std::string& agent) {
-    if (!killed_) transfer_rules_.begun(agent, paused_by_key_);
+    if (killed_) return;
+    transfer_rules_.begun(agent, paused_by_key_);
+    if (!late_by_key_) turn_rules_.model_call_begins(agent, gates_.turn_of(agent));
   };
   host.on_sent = [this](const Sent& sent) {
     ++events_;
@@ -59,6 +63,13 @@ HttpModels::Host World::http_host() {
   return host;
 }
 
+// In the text protocol.
+void World::say_blocks(ModelServer& server, const std::string& agent, std::uint32_t n, std::uint32_t form) {
+  const WrittenCalls written = write_calls(tool_calls(n, agent), form);
+  for (const std::string& piece : pieces_of(written.text, form % 7)) server.text(piece);
+  block_rules_.said(agent, written);
+}
+
 // False: agents call no servers.
 bool World::act_as_server(const Command& command) {
   if (command.act < Act::model_text || command.act > Act::server_garbage) return false;
@@ -66,6 +77,7 @@ bool World::act_as_server(const Command& command) {
   SimTransfer* const transfer = run_->http->exchange(command.n[0]);
   if (transfer == nullptr) return true;
   ModelServer& server = run_->http->server(*transfer);
+  const std::string agent = HttpModels::agent_of(*transfer);
   const auto [_, a, b] = command.n;
   std::uint32_t how = b;
   switch (command.act) {
@@ -83,14 +95,22 @@ bool World::act_as_server(const Command& command) {
       how = b / 4;
       break;
     }
-    case Act::model_calls:
-      server.calls(tool_calls(a));
-      server.answer_ends(FinishReason::tool_calls, true);
+    case Act::model_calls: {
+      const bool in_blocks = asks_for_blocks(transfer->request.body);
+      if (in_blocks)
+        say_blocks(server, agent, a, b / 4);
+      else
+        server.calls(tool_calls(a, agent));
+      server.answer_ends(in_blocks ? FinishReason::complete : FinishReason::tool_calls, true);
       break;
+    }
     case Act::model_is_cut: {
       static constexpr std::array reasons = {FinishReason::length, FinishReason::content_filter,
                                              FinishReason::other};
-      if (a % 2 == 1) server.calls(tool_calls(a));
+      if (a % 2 == 1 && asks_for_blocks(transfer->request.body))
+        say_blocks(server, agent, a, b / 4);
+      else if (a % 2 == 1)
+        server.calls(tool_calls(a, agent));
       server.answer_ends(reasons[b % reasons.size()], true);
       how = b / 3;
       break;

@@ -36,6 +36,19 @@ void World::settled(std::size_t number) {
   throw_if_due();
 }
 
+// One that no other answer has.
+std::string World::text_for(const std::string& question, std::string_view word) {
+  const test::HostCode host;
+  std::string text = std::string(word) + std::to_string(++texts_);
+  questions_.verb_begins(question, text);
+  return text;
+}
+
+// In a callback an event may be outstanding.
+std::uint64_t World::turn_between_polls(const std::string& id) const {
+  return in_poll_ || depth_ != 0 ? 0 : gates_.turn_of(id);
+}
+
 std::optional<TimePoint> World::escalation(std::optional<Duration> after) const {
   if (!after) return std::nullopt;
   return clock_.now() + std::max(*after, Duration(0));
@@ -52,9 +65,11 @@ bool World::act_by_stop(const Command& command) {
   }
   switch (command.act) {
     case Act::abort: {
+      const std::uint64_t turn = turn_between_polls(id);
       const VerbResult result = who.abort({.clear_queue = command.n[1] % 2 == 1, .reason = reason_of_host});
       note_result(command, result);
       if (result.took_effect()) gates_.turn_cut(id);
+      if (result.took_effect()) turn_rules_.ended_by_verb(id, turn, TurnOutcome::aborted);
       return true;
     }
     case Act::interrupt: {
@@ -65,6 +80,7 @@ bool World::act_by_stop(const Command& command) {
       if (command.n[1] % 5 == 4) options.message = some_message(command.n[2]);
       options.reason = reason_of_host;
       const bool of_message = bool(options.message), below = options.scope == InterruptScope::subtree;
+      const std::uint64_t turn = turn_between_polls(id);
       const VerbResult result = who.interrupt(std::move(options));
       note_result(command, result);
       if (!result.took_effect() || of_message) return true;
@@ -72,6 +88,7 @@ bool World::act_by_stop(const Command& command) {
         gates_.turns_cut_below(id);
       else
         gates_.turn_cut(id);
+      if (!below) turn_rules_.ended_by_verb(id, turn, TurnOutcome::interrupted);
       return true;
     }
     case Act::pause: {
@@ -206,9 +223,14 @@ bool World::act_on_tree(const Command& command) {
       if (result.took_effect()) gates_.paused_all(false);
       return true;
     }
-    case Act::answer:
-      note_result(command, tree.answer(some_question(command.n[0]), "an answer"));
+    case Act::answer: {
+      const std::string question = some_question(command.n[0]);
+      const std::string text = text_for(question, "answer ");
+      const AnswerResult result = tree.answer(question, text);
+      note_result(command, result);
+      if (!killed_) questions_.verb_ended(question, text, result.accepted(), QuestionOutcome::answered);
       return true;
+    }
     case Act::approve: {
       const std::string question = some_question(command.n[0]);
       const GrantScope scope =
@@ -219,13 +241,16 @@ bool World::act_on_tree(const Command& command) {
       }
       const AnswerResult result = tree.approve(question, scope);
       note_result(command, result);
+      if (!killed_) questions_.verb_ended(question, {}, result.accepted(), QuestionOutcome::answered);
       if (!result) approvals_.approve_was_refused();
       return true;
     }
     case Act::decline: {
       const std::string question = some_question(command.n[0]);
-      const AnswerResult result = tree.decline(question, "no");
+      const std::string text = text_for(question, "no ");
+      const AnswerResult result = tree.decline(question, text);
       note_result(command, result);
+      if (!killed_) questions_.verb_ended(question, text, result.accepted(), QuestionOutcome::declined);
       if (result && !killed_) approvals_.declined(question);
       return true;
     }

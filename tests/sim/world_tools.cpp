@@ -1,4 +1,5 @@
 // The tools of a World.
+#include "sim/choices.hpp"
 #include "sim/held_call.hpp"
 #include "sim/world.hpp"
 #include "sim/world_run.hpp"
@@ -51,11 +52,12 @@ void World::note_tool(const std::string& name, bool may_repeat, const ToolContex
   ++events_;
   say("begun " + name + ' ' + context.agent().id() + ' ' + without_task_id(context.call_id()));
   if (killed_) return;
-  tool_rules_.begun(context.call_id(), may_repeat, context.agent().id());
+  tool_rules_.begun(context, may_repeat);
   waits_.begins(context.call_id());
-  if (name == "careful") approvals_.begins(name, context.call_id());
   const std::string id = context.agent().id();
+  if (name == "careful") approvals_.begins(name, call_key(id, context.call_id()));
   gates_.tool_begins(id, name == "blocking");
+  if (!context.call_id().starts_with("task_")) turn_rules_.begins(id, context.turn(), "a tool");
   verdict_.require(!gates_.is_cut(id, context.turn()), "G1", "a tool of a turn that was ended: " + id);
 }
 
@@ -66,7 +68,7 @@ void World::begin_tool(const std::string& name, bool may_repeat, const ToolConte
   const auto number = static_cast<std::uint32_t>(++tool_starts_);
   held_.push_back(call);
   run_pending(place_of(Callback::tool_call), context.agent().id(), context.call_id());
-  if (throws_ && !killed_) tool_rules_.gave(context.call_id(), false);
+  if (throws_ && !killed_) tool_rules_.gave(call->agent, context, false);
   throw_if_due();
   const std::uint32_t instant = setup_[Knob::instant_tools], deaf = setup_[Knob::deaf_tools];
   if (name == "finish") return end_tool(*call, ToolResult{.message = "the turn is over", .end_turn = true});
@@ -90,12 +92,16 @@ void World::end_tool(HeldCall& call, std::optional<ToolResult> result) {
   call.done.reset();
   {
     const test::HostCode host;
-    const std::string id = call.context.call_id();
-    if (!killed_) tool_rules_.gave(id, result.has_value());
-    if (result) result->message = id + ": " + result->message;
+    if (!killed_) tool_rules_.gave(call.agent, call.context, result.has_value());
+    if (result) result->message = call_key(call.agent, call.context.call_id()) + ": " + result->message;
   }
   const test::LibraryCode library;
   if (result) done(std::move(*result));
+}
+
+// Its agent is not stopped, and no verb and no time-out has ended the call.
+bool World::may_act(const HeldCall& call) const {
+  return !call.context.stop().stop_requested() && !gates_.is_stopped(call.agent);
 }
 
 // A tool uses its ToolContext, also after the end of its call.
@@ -106,22 +112,31 @@ void World::tell_context(const Command& command, HeldCall& call) {
       context.progress("p" + std::to_string(++texts_));
       return;
     case Act::tool_asks:
-      context.ask({.text = "May I?"}, [this](const Answer& answer) {
+      context.ask({.text = "May I?"}, [this, number = questions_.asks()](const Answer& answer) {
         const test::HostCode host;
         ++events_;
+        if (!killed_) questions_.closed(number, answer);
         say("asked " + std::string(to_string(answer.outcome)));
       });
       return;
     case Act::tool_sends: {
       const Agent to = agent(command.n[1]);
-      note_send(command, to, context.send(to, message()), false);
+      const bool may_send = may_act(call);
+      const SendResult sent = context.send(to, message());
+      note_send(command, to, sent, false);
+      verdict_.require(!sent || may_send, "G1", "a tool whose call is over sends: " + call.agent);
       return;
     }
     default: {
       AgentSpec wanted = spec(command.n[1]);
       wanted.auto_resume = false;
+      const AgentSpec as_wanted = copy_of(wanted);
+      const bool may_make = may_act(call);
       const auto made = context.create_child(agent(command.n[2]), std::move(wanted));
+      const test::HostCode host;
       note(command, made ? "done" : "refused " + std::string(to_string(made.error().code)));
+      verdict_.require(!made || may_make, "G1", "a tool whose call is over makes an agent: " + call.agent);
+      if (made) note_created(as_wanted.id, as_wanted);
     }
   }
 }

@@ -1,0 +1,140 @@
+#include "sim/turn_rules.hpp"
+
+#include <algorithm>
+
+namespace agentcore::sim {
+
+void TurnRules::created(const std::string& id, const AgentSpec& spec) {
+  limits_[id] = {.timeout = spec.turn_timeout,
+                 .parallel = std::max<std::size_t>(spec.parallel_tools, 1),
+                 .tasks = spec.background_tasks,
+                 .rounds = spec.max_tool_rounds,
+                 .repairs = spec.max_repairs,
+                 .turns = spec.budget.turns,
+                 .is_handled = bool(spec.handler)};
+}
+
+void TurnRules::forked(const std::string& from, const std::string& id) {
+  const auto limits = limits_.find(from);
+  if (limits == limits_.end()) return;
+  limits_[id] = limits->second;
+  budget_changed(id);  // a share of it was used
+}
+
+void TurnRules::budget_changed(const std::string& id) {
+  if (const auto limits = limits_.find(id); limits != limits_.end()) limits->second.turns = no_limit;
+}
+
+void TurnRules::accepted(MessageId id, std::optional<TimePoint> deadline) {
+  if (deadline) deadlines_[id] = *deadline;
+}
+
+void TurnRules::ended_by_verb(const std::string& agent, std::uint64_t turn, TurnOutcome outcome) {
+  if (turn != 0) outcomes_.emplace(Turn(agent, turn), outcome);
+}
+
+void TurnRules::begins(const std::string& agent, std::uint64_t turn, std::string_view what) const {
+  const auto until = until_.find({agent, turn});
+  verdict_.require(until == until_.end() || clock_.now() < until->second, "G1",
+                   std::string(what) + " after the deadline of its turn: " + agent);
+}
+
+void TurnRules::model_call_begins(const std::string& agent, std::uint64_t turn) {
+  if (turn == 0) return;
+  begins(agent, turn, "a model call");
+  const auto limits = limits_.find(agent);
+  if (limits == limits_.end() || limits->second.turns == no_limit) return;
+  std::set<std::uint64_t>& turns = turns_of_budget_[agent];
+  turns.insert(turn);
+  verdict_.require(turns.size() <= limits->second.turns, "G15",
+                   "a model call in a turn that its budget does not cover: " + agent);
+}
+
+void TurnRules::see_tools(const Event& event, const std::string& id) {
+  const auto limits = limits_.find(id);
+  if (const auto* started = event.get<ToolStarted>()) {
+    calls_[id].insert(started->call_id);
+    verdict_.require(limits == limits_.end() || calls_[id].size() <= limits->second.parallel, "G15",
+                     "more calls side by side than AgentSpec::parallel_tools: " + id);
+  }
+  if (const auto* ended = event.get<ToolEnded>()) calls_[id].erase(ended->call_id);
+  if (const auto* task = event.get<TaskChanged>()) {
+    if (task->state == TaskState::started)
+      tasks_[id].insert(task->task_id);
+    else
+      tasks_[id].erase(task->task_id);
+    verdict_.require(limits == limits_.end() || tasks_[id].size() <= limits->second.tasks, "G15",
+                     "more tasks than AgentSpec::background_tasks: " + id);
+  }
+  if (const auto* ended = event.get<ModelCallEnded>()) {
+    Reasks& reasks = reasks_[{id, ended->turn}];
+    ++reasks.all;
+    reasks.of_answers += ended->cause == ReaskCause::steered ? 0 : 1;
+    verdict_.require(reasks.all <= max_reasks_, "G15", "more requests than TreeOptions::max_reasks: " + id);
+    verdict_.require(limits == limits_.end() || reasks.of_answers <= limits->second.repairs, "G15",
+                     "more requests than AgentSpec::max_repairs: " + id);
+  }
+}
+
+void TurnRules::end(const TurnEnded& ended, const std::string& id) {
+  const Turn turn{id, ended.turn};
+  // A stop may follow before the loop has ended the turn: then it is stopped.
+  const auto state = ended.agent.state();
+  const bool may_be_stopped =
+      ended.result->outcome == TurnOutcome::stopped && (!state || !can_process(state.value()));
+  if (const auto wanted = outcomes_.find(turn); wanted != outcomes_.end() && !may_be_stopped)
+    verdict_.require(ended.result->outcome == wanted->second, "G10",
+                     "a verb has ended a turn of " + id + " as " + std::string(to_string(wanted->second)) +
+                         ", and it ends as " + std::string(to_string(ended.result->outcome)));
+  const auto limits = limits_.find(id);
+  for (const ToolCallRecord& record : ended.result->calls)
+    verdict_.require(limits == limits_.end() || record.round <= limits->second.rounds ||
+                         record.outcome == ToolOutcome::not_started,
+                     "G15", "a call beyond AgentSpec::max_tool_rounds: " + id);
+  until_.erase(turn);
+  outcomes_.erase(turn);
+  reasks_.erase(turn);
+  calls_.erase(id);
+}
+
+void TurnRules::see(const Event& event) {
+  const std::string id = event.agent().id();
+  if (event.get<AgentDeleted>() != nullptr) {
+    limits_.erase(id);
+    tasks_.erase(id);
+    turns_of_budget_.erase(id);
+  }
+  if (const auto* started = event.get<TurnStarted>()) {
+    const auto limits = limits_.find(id);
+    if (limits != limits_.end() && limits->second.is_handled) return;
+    std::optional<TimePoint> until;
+    if (const auto found = deadlines_.find(started->message); found != deadlines_.end()) {
+      until = found->second;
+      verdict_.require(polled_at_ < *until, "G1", "a turn after the deadline of its message: " + id);
+    }
+    if (limits != limits_.end() && limits->second.timeout != no_limit) {
+      const TimePoint end = clock_.now() + limits->second.timeout;
+      until = until ? std::min(*until, end) : end;
+    }
+    if (until) until_[{id, started->turn}] = *until;
+  }
+  see_tools(event, id);
+  if (const auto* ended = event.get<TurnEnded>()) end(*ended, id);
+}
+
+void TurnRules::process_ended() {
+  deadlines_.clear();
+  until_.clear();
+  outcomes_.clear();
+  reasks_.clear();
+  calls_.clear();
+  tasks_.clear();
+  turns_of_budget_.clear();
+  for (auto& [id, limits] : limits_) limits.turns = no_limit;
+}
+
+void TurnRules::keep_only(const AgentTree& tree) {
+  std::erase_if(limits_, [&](const auto& entry) { return !tree.find(entry.first); });
+}
+
+}  // namespace agentcore::sim

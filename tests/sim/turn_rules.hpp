@@ -1,0 +1,72 @@
+// TurnRules: until when a turn may go on, how it ends, and how much of it there may be (G1, G10, G15).
+#pragma once
+
+#include "sim/verdict.hpp"
+
+#include <agentcore/agent_spec.hpp>
+#include <agentcore/agent_tree.hpp>
+#include <agentcore/clock.hpp>
+#include <agentcore/event.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace agentcore::sim {
+
+class TurnRules {
+ public:
+  TurnRules(Verdict& verdict, const Clock& clock) : verdict_(verdict), clock_(clock) {}
+
+  void tree_has(const TreeOptions& options) { max_reasks_ = options.max_reasks; }
+  // What commands have made, with that spec.
+  void created(const std::string& id, const AgentSpec& spec);
+  void forked(const std::string& from, const std::string& id);
+  // Its budget was replaced.
+  void budget_changed(const std::string& id);
+  void accepted(MessageId id, std::optional<TimePoint> deadline);
+  // Between polls: a verb has ended the turn in progress.
+  void ended_by_verb(const std::string& agent, std::uint64_t turn, TurnOutcome outcome);
+  // A poll begins.
+  void polled() { polled_at_ = clock_.now(); }
+  // Something of that turn begins.
+  void begins(const std::string& agent, std::uint64_t turn, std::string_view what) const;
+  void model_call_begins(const std::string& agent, std::uint64_t turn);
+  void see(const Event& event);
+  // The process has ended; agents may be restored.
+  void process_ended();
+  void keep_only(const AgentTree& tree);
+
+ private:
+  using Turn = std::pair<std::string, std::uint64_t>;
+  struct Limits {
+    Duration timeout = no_limit;
+    std::size_t parallel = 1, tasks = 0;
+    std::uint32_t rounds = 12, repairs = 1;
+    std::uint64_t turns = no_limit;  // that use a model
+    bool is_handled = false;
+  };
+  struct Reasks {
+    std::uint32_t all = 0, of_answers = 0;
+  };
+  void see_tools(const Event& event, const std::string& id);
+  void end(const TurnEnded& ended, const std::string& id);
+
+  Verdict& verdict_;
+  const Clock& clock_;
+  TimePoint polled_at_ = {};
+  std::uint32_t max_reasks_ = 0;
+  std::map<std::string, Limits> limits_;  // of agents whose spec is known
+  std::map<MessageId, TimePoint> deadlines_;
+  std::map<Turn, TimePoint> until_;
+  std::map<Turn, TurnOutcome> outcomes_;
+  std::map<Turn, Reasks> reasks_;
+  std::map<std::string, std::set<std::string>> calls_, tasks_;      // that run, of each agent
+  std::map<std::string, std::set<std::uint64_t>> turns_of_budget_;  // in which a model call began
+};
+
+}  // namespace agentcore::sim
