@@ -19,6 +19,13 @@ T one_of(const std::array<T, size>& choices, std::uint32_t n) {
   return choices[n % size];
 }
 
+// The further options of a number: small numbers have none. A multiple of most counts of choices, so that
+// other choices stay as they are.
+constexpr std::uint32_t options_begin = 1'680, option_choices = 38;
+constexpr std::uint32_t options_in(std::uint32_t n) {
+  return n / options_begin;
+}
+
 // Of the host: it does not fail.
 inline AgentSpec copy_of(const AgentSpec& spec) {
   const test::HostCode host;

@@ -81,6 +81,10 @@ class GateRules {
   void answered(const Agent& agent, const SendResult& sent);
 
   std::uint64_t turn_of(const std::string& id) const;
+  std::string parent_of(const std::string& id) const {
+    const auto found = parents_.find(id);
+    return found == parents_.end() ? std::string() : found->second;
+  }
   // A delete of it was accepted. It may still be as an earlier stop left it: the delete waits for that one.
   void goes(const std::string& id, bool with_forks);
   void forked(const std::string& origin, const std::string& fork) { forks_[origin].insert(fork); }

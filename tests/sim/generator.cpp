@@ -1,5 +1,6 @@
 #include "sim/generator.hpp"
 
+#include "sim/choices.hpp"
 #include "sim/http_models.hpp"
 #include "sim/random.hpp"
 #include "sim/situations.hpp"
@@ -128,6 +129,19 @@ void add_calm(Script& script, Random random) {
   }
 }
 
+// In half of the runs commands have further options, and in some of these the tree grows.
+void add_options(Script& script, Random random) {
+  if (random.once_in(2)) return;
+  for (Command& command : script.commands)
+    if (random.once_in(3)) command.n[1] += options_begin * (1 + random.below(option_choices - 1));
+  for (std::uint32_t left = random.once_in(4) ? 3 + random.below(20) : 0; left != 0; --left) {
+    const Command child{.act = Act::create_child,
+                        .n = {random.below(1000), random.below(options_begin * option_choices), 0}};
+    const std::uint32_t at = 1 + random.below(static_cast<std::uint32_t>(script.commands.size()));
+    script.commands.insert(script.commands.begin() + at, child);
+  }
+}
+
 }  // namespace
 
 std::uint32_t choices_of(Knob knob) {
@@ -242,6 +256,7 @@ Script script_of_seed(std::uint64_t seed) {
     script.commands.push_back(command);
   }
   add_small_limits(script.setup, Random(seed ^ 0x736d'616c'6cU));
+  add_options(script, Random(seed ^ 0x6f70'7469U));
   add_calm(script, Random(seed ^ 0x6361'6c6dU));
   return script;
 }

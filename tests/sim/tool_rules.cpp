@@ -67,6 +67,11 @@ void ToolRules::forget(const std::string& agent) {
     notes->erase(notes->lower_bound(begin), notes->lower_bound(call_key(agent, "call`")));
 }
 
+// An id of the library may have been that of another call, in a process that ended before the store had it.
+bool ToolRules::has_begun(const Note& note) {
+  return note.begun != 0 && (note.begun_here || !note.call_id.starts_with("call_"));
+}
+
 void ToolRules::check_restored(const AgentTree& tree) {
   for (const auto& [id, note] : before_) {
     // A background task that has just begun is known by its call.
@@ -115,7 +120,7 @@ void ToolRules::see(const Event& event) {
                      "a call has completed, and its tool has given nothing: " + id);
     if (note.completed && !ended->by_host) is_of(id, ended->result.message);
     if (ended->outcome == ToolOutcome::not_started)
-      verdict_.require(note.begun == 0, "G9", "a call that began is not_started: " + id);
+      verdict_.require(!has_begun(note), "G9", "a call that began is not_started: " + id);
   }
   if (const auto* turn = event.get<TurnEnded>())
     for (const ToolCallRecord& record : turn->result->calls) check(record, turn->agent);
@@ -141,7 +146,7 @@ void ToolRules::check(const ToolCallRecord& record, const Agent& agent) {
                    "a result that the store has is lost: " + call);
   if (record.outcome == ToolOutcome::completed && !record.by_host) is_of(id, record.message);
   if (record.outcome == ToolOutcome::not_started)
-    verdict_.require(note.begun == 0, "G9", "the result says not_started, and the tool began: " + call);
+    verdict_.require(!has_begun(note), "G9", "the result says not_started, and the tool began: " + call);
   if (record.outcome == ToolOutcome::interrupted && is_simulated(record.tool) && !before_.contains(id) &&
       (before_.empty() || !record.call_id.starts_with("call_")))
     verdict_.require(note.begun != 0, "G9", "the result says interrupted, and the tool never began: " + call);

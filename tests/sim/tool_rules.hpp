@@ -73,6 +73,7 @@ class ToolRules {
   void check(const ToolCallRecord& record, const Agent& agent);
   void is_of(const std::string& key, const std::string& text);
   void forget(const std::string& agent);
+  static bool has_begun(const Note& note);
 
   Verdict& verdict_;
   std::map<std::string, Note> notes_;          // by call_key()

@@ -200,6 +200,9 @@ class World {
   SendOptions send_options(std::uint32_t n);
   void note_resumed(const std::string& id, bool cascade);
   void note_opened(const std::set<std::string>& opened);
+  // On whose behalf a verb is called: the host, the parent of the agent, or another one, which may not.
+  std::string caller(const Command& command, const std::string& id) const;
+  void check_caller(const std::string& caller, const std::string& id, const VerbResult& result);
   std::string text_for(const std::string& question, std::string_view word);
   std::uint64_t turn_between_polls(const std::string& id) const;
   std::optional<TimePoint> escalation(std::optional<Duration> after) const;
@@ -211,6 +214,7 @@ class World {
   void note_tool(const std::string& name, bool may_repeat, const ToolContext& context);
   void tell_context(const Command& command, HeldCall& call);
   bool may_act(const HeldCall& call) const;
+  static Question question(const Command& command);
   void forget_ended_calls();
   static std::string without_task_id(const std::string& call_id);
   void begin_model_call(test::FakeClient::Call& call);

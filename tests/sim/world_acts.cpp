@@ -262,7 +262,8 @@ bool World::act_on_mailbox(const Command& command) {
       const std::string call = some_call(who, TaskKind::tool_call, command.n[1]);
       const bool gives = command.act == Act::complete_call;
       const VerbResult result =
-          gives ? who.complete_call(call, ToolResult::done("by the host")) : who.cancel_call(call, {});
+          gives ? who.complete_call(call, ToolResult::done("by the host"))
+                : who.cancel_call(call, {.reason = options_in(command.n[1]) % 2 == 1 ? "not needed" : ""});
       note_result(command, result);
       if (result.took_effect() && !killed_) tool_rules_.ended_by_verb(id, call, gives);
       if (result.took_effect() && !killed_) process_rules_.ended_by_verb(call_key(id, call));
@@ -310,8 +311,11 @@ bool World::act_on_conversation(const Command& command) {
     case Act::fork: {
       ForkOptions options{.id = "f" + std::to_string(command.n[2] % 4)};
       if (command.n[2] % 2 == 1) options.at = turn();
-      const std::string id = options.id, origin = who.id();
+      if (options_in(command.n[1]) % 3 == 2) options.id.clear();
+      std::string id = options.id;
+      const std::string origin = who.id();
       const auto made = fork(who, std::move(options));
+      if (made) id = made.value().id();
       if (made) gates_.forked(origin, id);
       transfer_rules_.budget_changed(id);
       note_result(command, made);

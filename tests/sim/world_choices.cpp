@@ -60,7 +60,8 @@ std::string World::some_question(std::uint32_t n) const {
 AgentSpec World::spec(std::uint32_t kind) {
   const test::HostCode host;
   AgentSpec spec;
-  spec.id = "a" + std::to_string(kind / 16 % 8);
+  const std::uint32_t options = options_in(kind);
+  spec.id = "a" + std::to_string(kind / 16 % 8 + options % 4 * 8);
   spec.tools = tools_;
   spec.code.tools = "tools";
   spec.prices = {.prompt = 2, .completion = 8};
@@ -122,6 +123,32 @@ AgentSpec World::spec(std::uint32_t kind) {
     default:
       break;
   }
+  switch (options / 4 % 8) {
+    case 1:
+      spec.history = {ChatMessage::system("You are old."), ChatMessage::user("hello"),
+                      ChatMessage::assistant("good day")};
+      break;
+    case 2:
+      spec.system_prompt = "You are new.";
+      spec.model = "another";
+      break;
+    case 3:
+      spec.max_tokens = 50;
+      spec.stop_sequences = {"END"};
+      break;
+    case 4:
+      spec.tool_choice.mode = ToolChoice::Mode::required;
+      break;
+    case 5:
+      spec.lease = std::chrono::minutes(10);  // perhaps below another one
+      break;
+    case 6:
+      spec.max_tool_rounds = 2;
+      break;
+    default:
+      break;
+  }
+  if (spec.role == AgentRole::user) spec.lease = no_limit;
   return spec;
 }
 
@@ -130,6 +157,10 @@ Message World::message(bool urgent) {
   Message message;
   message.text = "m" + std::to_string(++texts_);
   if (texts_ % 3 == 0) message.text += ' ' + std::string(2'000, 'x');  // so that contexts are trimmed
+  if (texts_ % 4 == 0) {                                               // no model hears of these
+    message.sender = "SECRET sender";
+    message.kind = "SECRET kind";
+  }
   message.priority = urgent ? MessagePriority::urgent : MessagePriority::normal;
   return message;
 }
@@ -137,6 +168,20 @@ Message World::message(bool urgent) {
 SendOptions World::send_options(std::uint32_t n) {
   const test::HostCode host;
   SendOptions options;
+  if (options_in(n) % 3 == 1)
+    options.on_delta = [this](std::string_view text) {
+      const test::HostCode in_callback;
+      ++events_;
+      say("on_delta " + std::string(text));
+      throw_if_due();
+    };
+  if (options_in(n) % 3 != 0)
+    options.on_event = [this](const Event& event) {
+      const test::HostCode in_callback;
+      ++events_;
+      say("on_event " + std::string(to_string(place_of_event(event.body.index()))));
+      throw_if_due();
+    };
   if (n % 2 == 0) return options;
   options.on_end = [this](const MessageEnd& end) {
     const test::HostCode in_callback;

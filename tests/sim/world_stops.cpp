@@ -22,6 +22,9 @@ StopOptions stop_options(const Command& command) {
   if (command.n[2] % 5 == 4) options.escalate_after = duration(command.n[2] / 5);
   if (command.n[1] % 3 == 2) options.grace = duration(command.n[1] / 3);
   options.cut = one_of(std::array{StopCut::all, StopCut::few, StopCut::none}, command.n[2] / 4);
+  options.cause =
+      one_of(std::array{StopCause::user, StopCause::deadline, StopCause::shutdown, StopCause::budget},
+             options_in(command.n[1]) / 4);
   return options;
 }
 
@@ -34,6 +37,20 @@ void World::settled(std::size_t number) {
   if (!killed_) reports_.called(number);
   run_pending(place_of(Callback::settled));
   throw_if_due();
+}
+
+std::string World::caller(const Command& command, const std::string& id) const {
+  const test::HostCode host;
+  const std::uint32_t options = options_in(command.n[1]);
+  if (options % 4 == 1) return gates_.parent_of(id);
+  return options % 4 == 2 ? agent(options).id() : std::string();
+}
+
+// An agent stops and deletes only its own children, and with descendants_only those of itself.
+void World::check_caller(const std::string& caller, const std::string& id, const VerbResult& result) {
+  if (caller.empty() || caller == id || killed_) return;
+  verdict_.require(result.status == VerbStatus::refused || gates_.parent_of(id) == caller, "G1",
+                   caller + " has stopped " + id + ", which is no child of it");
 }
 
 // One that no other answer has.
@@ -79,6 +96,8 @@ bool World::act_by_stop(const Command& command) {
           one_of(std::array{QueueAction::deliver, QueueAction::hold, QueueAction::drop}, command.n[2]);
       if (command.n[1] % 5 == 4) options.message = some_message(command.n[2]);
       options.reason = reason_of_host;
+      options.cut = one_of(std::array{StopCut::all, StopCut::few, StopCut::none}, options_in(command.n[1]));
+      cuts_later_ = cuts_later_ || options.cut != StopCut::all;
       const bool of_message = bool(options.message), below = options.scope == InterruptScope::subtree;
       const std::uint64_t turn = turn_between_polls(id);
       const VerbResult result = who.interrupt(std::move(options));
@@ -116,6 +135,8 @@ bool World::act_by_stop(const Command& command) {
       const std::size_t report = reports_.add();
       options.on_settled = [this, report](const StopReport&) { settled(report); };
       may_cut_later(options);
+      const std::string by = caller(command, id);
+      options.caller = by;
       reports_.grace(options.grace.value_or(Duration(0)));
       const StopWhen when = options.when;
       const bool now = when == StopWhen::now, cascade = options.cascade;
@@ -125,6 +146,7 @@ bool World::act_by_stop(const Command& command) {
           gates_.children(id);  // a callback of the stop may create more
       const VerbResult result = who.stop(std::move(options));
       note_result(command, result);
+      check_caller(by, id, result);
       if (now && (below ? result.took_effect() : result.accepted())) reports_.due(report);
       if (result.took_effect() && !below) resumed_.erase(id);
       // The agent is as the verb would leave it, and stays so until it is resumed.
@@ -164,8 +186,13 @@ bool World::act_by_stop(const Command& command) {
       reports_.grace(options.grace.value_or(Duration(0)));
       const std::size_t report = reports_.add();
       options.on_settled = [this, report](const TerminateReport&) { settled(report); };
+      const std::string by = caller(command, id);
+      options.caller = by;
+      options.cut = one_of(std::array{StopCut::all, StopCut::few, StopCut::none}, options_in(command.n[1]));
+      cuts_later_ = cuts_later_ || options.cut != StopCut::all;
       const VerbResult result = who.terminate(std::move(options));
       note_result(command, result);
+      check_caller(by, id, result);
       if (now && result.accepted()) reports_.due(report);
       if (result.took_effect()) resumed_.erase(id);
       if (result.took_effect()) gates_.goes(id, with_forks);

@@ -99,6 +99,14 @@ void World::end_tool(HeldCall& call, std::optional<ToolResult> result) {
   if (result) done(std::move(*result));
 }
 
+Question World::question(const Command& command) {
+  const test::HostCode host;
+  Question question{.text = "May I?"};
+  if (command.n[1] % 2 == 1) question.choices = {"yes", "no"};
+  if (command.n[1] % 3 == 2) question.timeout = duration(command.n[2]);
+  return question;
+}
+
 // Its agent is not stopped, and no verb and no time-out has ended the call.
 bool World::may_act(const HeldCall& call) const {
   return !call.context.stop().stop_requested() && !gates_.is_stopped(call.agent);
@@ -112,7 +120,7 @@ void World::tell_context(const Command& command, HeldCall& call) {
       context.progress("p" + std::to_string(++texts_));
       return;
     case Act::tool_asks:
-      context.ask({.text = "May I?"}, [this, number = questions_.asks()](const Answer& answer) {
+      context.ask(question(command), [this, number = questions_.asks()](const Answer& answer) {
         const test::HostCode host;
         ++events_;
         if (!killed_) questions_.closed(number, answer);
