@@ -23,6 +23,7 @@ bool holds(const std::string& text, const std::string& part) {
 
 void ProcessRules::begins(ProgramCall call) {
   starting_.push_back(call.id);
+  call.begun_at = clock_.now();
   calls_[call.id] = std::move(call);
 }
 
@@ -121,8 +122,9 @@ void ProcessRules::see(const Event& event) {
     const ProgramCall& call = found->second;
     if (ended->outcome == ToolOutcome::completed && !ended->by_host) check_result(call, ended->result);
     if (ended->outcome == ToolOutcome::interrupted && holds(ended->result.message, "timed out"))
-      verdict_.require(!call.program || !call.program->ended_unstopped || call.program->was_unclear, "G9",
-                       "a time-out ends the call " + call.id + ", whose program has ended");
+      verdict_.require(!call.program || !call.program->ended_unstopped || call.program->was_unclear ||
+                           call.program->ended_at >= call.begun_at + call.timeout,
+                       "G9", "a time-out ends the call " + call.id + ", whose program has ended before it");
   }
   if (const auto* changed = event.get<TaskChanged>()) {
     const auto found = calls_.find(changed->task_id);

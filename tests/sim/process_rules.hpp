@@ -26,11 +26,12 @@ struct ProgramCall {
   std::string agent;
   std::uint64_t turn = 0;  // 0: a background task, which outlives its turn
   StopToken stop = {};
-  Duration kill_grace{};
+  Duration timeout{}, kill_grace{};
   std::size_t max_output = 0;
   bool has_room = true;                   // for the whole text of the result
   std::shared_ptr<Program> program = {};  // null: none was started
   std::string refusal = {};               // why
+  TimePoint begun_at = {};
 };
 
 class ProcessRules final : public ProgramWatcher {

@@ -275,6 +275,7 @@ void SimProcesses::end(Process& process, ExitStatus status) {
   process.status = status;
   if (!process.leads) return;
   process.program->status = status;
+  process.program->ended_at = clock_.now();
   process.program->ended_unstopped = !process.program->terminated_at && !in_poll;
   for (std::size_t i = 0; i < 2; ++i) process.program->at_end[i] = process.program->written[i].size();
   told(*process.program, text_of(status));

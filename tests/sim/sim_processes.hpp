@@ -33,6 +33,7 @@ struct Program {
   std::array<std::size_t, 2> at_end{};  // how much of that when its first process has ended
   std::string input;                    // what it has read
   std::optional<TimePoint> terminated_at, killed_at;  // the signals of the library to its group
+  TimePoint ended_at{};                               // if it has ended
   std::optional<ExitStatus> status;                   // it has ended
   bool reaped = false;                                // by the library
   bool lost = false;                                  // by other code of the host

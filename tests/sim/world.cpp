@@ -526,7 +526,10 @@ void World::on_event(const Event& event) {
     stops_.erase(id);
     handles_.push_back(agent);
   }
-  if (event.get<AgentRestored>() != nullptr) handles_.push_back(agent);
+  if (event.get<AgentRestored>() != nullptr) {
+    handles_.push_back(agent);
+    if (once_resumed_.contains(id)) resumes_by_itself_.insert(id);
+  }
   if (const auto* stored = event.get<StopPersisted>(); stored != nullptr && !stored->agent_id.empty()) {
     const auto named = run_->tree->find(stored->agent_id);  // perhaps a later agent
     if (!named || (named.value() == stored->agent && !resumed_.contains(stored->agent_id))) {

@@ -310,6 +310,7 @@ class World {
   std::set<std::string> resumed_;             // since their last stop or delete
   std::set<std::string> opened_;              // the store has their resume, and nothing has closed them since
   std::set<std::string> resumes_by_itself_;   // AgentSpec::auto_resume
+  std::set<std::string> once_resumed_;        // of any agent of that id: a restart may bring that one back
   std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0, program_starts_ = 0;
   std::optional<test::FailingAllocation> allocations_;  // until finish()
   FaultCounts fault_counts_{};

@@ -153,7 +153,7 @@ bool World::act_on_agent(const Command& command) {
       if (made && lease != no_limit) gates_.lease_begins(id, lease);
       verdict_.require(!made || may_be_made, "G2", "an agent was created behind a closed gate: " + id);
       if (made && as_wanted.auto_resume)
-        resumes_by_itself_.insert(id);
+        once_resumed_.insert(id), resumes_by_itself_.insert(id);
       else if (made)
         resumes_by_itself_.erase(id);
       return true;
@@ -321,7 +321,7 @@ bool World::act_on_conversation(const Command& command) {
       note_result(command, made);
       if (made) turn_rules_.forked(who.id(), id);
       if (made && resumes_by_itself_.contains(who.id()))
-        resumes_by_itself_.insert(id);
+        once_resumed_.insert(id), resumes_by_itself_.insert(id);
       else if (made)
         resumes_by_itself_.erase(id);
       return true;

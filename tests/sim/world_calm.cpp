@@ -21,7 +21,7 @@ constexpr std::array<Act, 14> outside_acts = {
 // that is gone.
 std::uint32_t number_of(std::size_t index, std::size_t count) {
   std::size_t n = index;
-  while (n % 16 == 15) n += count;
+  while (n % 16 >= 8) n += count;  // the others mean something else: World::agent()
   return static_cast<std::uint32_t>(n);
 }
 
@@ -104,10 +104,13 @@ void World::calm(const Command& command) {
   opened_.clear();
   client_.send(client_.unsent(), verbs_);  // a request that is under way may be for a pause
   poll_until_quiet();
-  // An answer may wait for a commit, and the request that follows for that answer.
-  for (int i = 0; i < 10 && !client_.asked().empty() && !killed_; ++i) {
+  // An answer may wait for a commit, or for one that is tried again, and the request that follows for that
+  // answer.
+  for (int i = 0; i < 60 && !client_.asked().empty() && !killed_; ++i) {
     while (executor_.run_one()) {
     }
+    ask_for_deadline();
+    clock_.advance(std::chrono::seconds(1));
     poll_until_quiet();
   }
   if (killed_ || tree_is_destroyed_ || !problem().empty()) return;

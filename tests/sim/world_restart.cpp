@@ -32,8 +32,12 @@ std::optional<std::map<std::string, World::Stored>> World::flushed_agents() {
                            !tree_is_destroyed_ && pending_.empty() && !throws_ && client_.asked().empty() &&
                            problem().empty();
   if (!is_possible || steps_ % 3 != 0) return std::nullopt;
-  const auto flushed = run_->tree->flush();
-  if (!flushed || killed_ || tree_is_destroyed_ || run_->more) return std::nullopt;
+  // What the end of a commit brings about is in the next one.
+  for (std::uint64_t seen = events_ + 1; seen != events_;) {
+    seen = events_;
+    const auto flushed = run_->tree->flush();
+    if (!flushed || killed_ || tree_is_destroyed_ || run_->more) return std::nullopt;
+  }
   counts_.add("restart after a flush");
   return stored_agents();
 }
