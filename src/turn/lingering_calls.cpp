@@ -29,17 +29,27 @@ void LingeringCalls::watch(OperationId id) noexcept {
   limit(node);
 }
 
-void LingeringCalls::add_all(core::Node& node, std::uint64_t turn) noexcept {
+void LingeringCalls::watch_all(const core::Node& node, std::uint64_t turn) noexcept {
   environment_.operations.for_each(node, [&](const Operation& operation) {
-    if (operation.turn != turn || operation.kind == Operation::Kind::background) return;
-    if (!start_grace(operation.id) && !is_of_model(operation)) give_up(operation.id);
+    if (operation.turn == turn && operation.kind != Operation::Kind::background) start_grace(operation.id);
+  });
+}
+
+void LingeringCalls::give_up_left(const core::Node& node, std::uint64_t turn) noexcept {
+  give_up_unwatched(node, turn, [](const Operation& operation) noexcept {
+    return operation.over && operation.kind != Operation::Kind::background;
   });
   limit(node);
 }
 
 void LingeringCalls::give_up_unwatched(const core::Node& node, std::uint64_t turn) noexcept {
+  give_up_unwatched(node, turn, is_of_model);
+}
+
+void LingeringCalls::give_up_unwatched(const core::Node& node, std::uint64_t turn,
+                                       bool (*counts)(const Operation&) noexcept) noexcept {
   const auto is_unwatched = [&](const Operation& operation) {
-    return operation.turn == turn && operation.over && is_of_model(operation) &&
+    return operation.turn == turn && operation.over && counts(operation) &&
            !(operation.info && operation.info->lingers);
   };
   while (!environment_.hub.closed()) {

@@ -17,8 +17,12 @@ class LingeringCalls {
 
   // A verb has ended the call of a registered operation: starts the grace period.
   void add(OperationId id) noexcept;
-  // The turn with that number was interrupted: the same for each of its calls that is in flight.
-  void add_all(core::Node& node, std::uint64_t turn) noexcept;
+  // The turn with that number was interrupted: starts the grace period of each of its calls that is in flight.
+  // Nothing is given up before its end was reported, because an observer of that may end other calls.
+  void watch_all(const core::Node& node, std::uint64_t turn) noexcept;
+  // After that end was reported: gives up the calls of the turn for whose grace period there was no memory, and
+  // those that are too many.
+  void give_up_left(const core::Node& node, std::uint64_t turn) noexcept;
   // As add(), and without memory for a grace period the call stays until give_up_unwatched().
   void watch(OperationId id) noexcept;
   // After the end of that turn, or of its model call, was reported: gives up the model calls for whose grace
@@ -29,6 +33,8 @@ class LingeringCalls {
 
  private:
   bool start_grace(OperationId id) noexcept;
+  void give_up_unwatched(const core::Node& node, std::uint64_t turn,
+                         bool (*counts)(const Operation&) noexcept) noexcept;
   void on_grace_over(OperationId id) noexcept;
   void limit(const core::Node& node) noexcept;
   void note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,

@@ -255,10 +255,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   cut(turn, *ended, late_after(node, outcome, code));
   if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
   const bool lingers = outcome == TurnOutcome::interrupted || code == Errc::deadline_exceeded;
-  if (lingers) {
-    lingering_.add_all(node, turn.number());
-    if (environment_.hub.closed()) return;
-  }
+  if (lingers) lingering_.watch_all(node, turn.number());
   // After the cut, because counting takes time: where thousands of agents stop, each connection would stay
   // open for longer.
   usage_.settle(node, *ended);
@@ -279,7 +276,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (ended->summary)
     Compactor::emit_end(environment_, node, turn.number(), *ended->summary, Errc::turn_over);
   emit_end(turn, *ended);
-  if (lingers) lingering_.give_up_unwatched(node, turn.number());
+  if (lingers) lingering_.give_up_left(node, turn.number());
 }
 
 void TurnEnds::free_ended() noexcept {

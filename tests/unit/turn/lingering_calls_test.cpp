@@ -130,3 +130,22 @@ TEST_CASE("with too many cancelled calls that do not end the oldest is given up 
   t.advance(std::chrono::seconds(6));
   CHECK(given_up.size() == 3);
 }
+
+TEST_CASE("an interrupt reports the end of its turn before it gives up calls that are too many",
+          "[turn][interrupt][G7][G15]") {
+  Lingering t({.max_lingering_calls = 1});
+  const Agent agent = t.begin(1);
+  CHECK(regenerate(agent));  // the call lingers
+  t.settle();
+  REQUIRE(t.llm->open_calls().size() == 1);
+  std::vector<std::string> order;
+  const auto ended = t.tree->on<TurnEnded>([&](const TurnEnded&) { order.push_back("end"); });
+  const auto late = t.tree->on<Discarded>([&](const Discarded&) { order.push_back("discarded"); });
+  const auto abandoned = t.tree->on<Abandoned>([&](const Abandoned& event) {
+    order.push_back("abandoned " + event.call_id);
+    FakeClient::finish(*t.llm->open_calls().at(0), ChatOutcome::failed({Errc::network_error, "late"}));
+  });
+  CHECK(agent.interrupt().took_effect());
+  t.settle();
+  CHECK(order == std::vector<std::string>{"end", "abandoned x", "discarded"});
+}
