@@ -17,11 +17,11 @@ class LingeringCalls {
 
   // A verb has ended the call of a registered operation: starts the grace period.
   void add(OperationId id) noexcept;
-  // The turn with that number was interrupted: starts the grace period of each of its calls that is in flight.
-  // Nothing is given up before its end was reported, because an observer of that may end other calls.
+  // The turn with that number was interrupted: starts the grace period of each of its calls that is in
+  // flight. Nothing is given up before its end was reported, because an observer of that may end other calls.
   void watch_all(const core::Node& node, std::uint64_t turn) noexcept;
-  // After that end was reported: gives up the calls of the turn for whose grace period there was no memory, and
-  // those that are too many.
+  // After that end was reported: gives up the calls of the turn for whose grace period there was no memory,
+  // and those that are too many.
   void give_up_left(const core::Node& node, std::uint64_t turn) noexcept;
   // As add(), and without memory for a grace period the call stays until give_up_unwatched().
   void watch(OperationId id) noexcept;
