@@ -63,7 +63,9 @@ bool World::fault_came() const noexcept {
 void World::event_was_lost() {
   if (!allocations_ || !allocations_->failed()) return;
   counts_.add("an event was lost");
-  for (const std::string_view rule : {"events", "reports", "G9", "G10", "G12", "G14"}) verdict_.ignore(rule);
+  for (const std::string_view rule :
+       {"events", "reports", "views", "text protocol", "G9", "G10", "G12", "G14", "G15"})
+    verdict_.ignore(rule);
 }
 
 FaultCounts World::fault_counts() const noexcept {
