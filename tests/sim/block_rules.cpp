@@ -23,11 +23,13 @@ std::string text_of_names(const Names& names) {
 
 void BlockRules::said(const std::string& agent, const WrittenCalls& written) {
   writers_.insert(agent);
-  turns_[agent].said.push_back({written, false});
+  if (const auto turn = turns_.find(agent); turn != turns_.end())
+    turn->second.said.push_back({written, false});
 }
 
 void BlockRules::said_all(const std::string& agent) {
-  if (Turn& turn = turns_[agent]; !turn.said.empty()) turn.said.back().is_all = true;
+  const auto turn = turns_.find(agent);
+  if (turn != turns_.end() && !turn->second.said.empty()) turn->second.said.back().is_all = true;
 }
 
 void BlockRules::see(const Event& event) {
@@ -37,9 +39,11 @@ void BlockRules::see(const Event& event) {
     turns_.erase(id);
   }
   if (event.get<TurnStarted>() != nullptr) turns_[id] = {};
-  if (event.get<ModelCallEnded>() != nullptr) turns_[id].shown.clear();
-  if (const auto* delta = event.get<DeltaReceived>(); delta != nullptr && writers_.contains(id)) {
-    std::string& shown = turns_[id].shown;
+  const auto in_turn = turns_.find(id);
+  if (event.get<ModelCallEnded>() != nullptr && in_turn != turns_.end()) in_turn->second.shown.clear();
+  if (const auto* delta = event.get<DeltaReceived>();
+      delta != nullptr && in_turn != turns_.end() && writers_.contains(id)) {
+    std::string& shown = in_turn->second.shown;
     shown += delta->text;
     verdict_.require(shown.find("<tool_call>") == shown.npos && shown.find("action_id") == shown.npos,
                      "text protocol", "a part of a call is shown as text of " + id + ": " + shown);

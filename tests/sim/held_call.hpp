@@ -21,6 +21,7 @@ struct World::HeldCall {
   std::string agent;  // its id when the call began
   ToolContext context;
   std::optional<ToolDone> done;  // empty: it has ended
+  bool threw = false;            // its start did, which ends the call
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
 };
 

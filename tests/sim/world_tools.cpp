@@ -68,6 +68,7 @@ void World::begin_tool(const std::string& name, bool may_repeat, const ToolConte
   const auto number = static_cast<std::uint32_t>(++tool_starts_);
   held_.push_back(call);
   run_pending(place_of(Callback::tool_call), context.agent().id(), context.call_id());
+  call->threw = throws_;
   if (throws_ && !killed_) tool_rules_.gave(call->agent, context, false);
   throw_if_due();
   const std::uint32_t instant = setup_[Knob::instant_tools], deaf = setup_[Knob::deaf_tools];

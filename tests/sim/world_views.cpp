@@ -25,7 +25,8 @@ void World::check_views() {
                    "a walk meets " + std::to_string(agents) + " agents of " + std::to_string(tree.size()));
   const auto tasks = tree.tasks();
   for (const auto& call : held_) {
-    if (!call->done || call->context.stop().stop_requested() || !tree.find(call->agent)) continue;
+    if (!call->done || call->threw || call->context.stop().stop_requested() || !tree.find(call->agent))
+      continue;
     const std::string& id = call->context.call_id();
     const bool is_listed = std::ranges::any_of(
         tasks, [&](const RunningTask& task) { return task.id == id && task.agent_id == call->agent; });
@@ -53,6 +54,8 @@ void World::check_view(const Agent& agent) {
 
 // Nothing is left to do: no timer runs, but those that wait for a person or a host.
 void World::check_timers() {
+  // A program that was given up may run for longer.
+  if (setup_[Knob::programs] != 0) return;
   if (setup_[Knob::store] != 0 || setup_[Knob::models] != 0 || setup_[Knob::console] != 0 || has_clocks_)
     return;
   verdict_.require(!run_->runtime.next_deadline(), "G13", "a timer is left at rest");
