@@ -156,6 +156,16 @@ bool is_turn_open(const Agent& agent) {
   return !turns.empty() && !turns.back().ended;
 }
 
+// True if nothing of `old` has changed at the beginning of `now`, but that a call which did not end in time
+// was given up: the time that passes in a step passes for all agents.
+bool is_kept(History old, const History& now) {
+  if (old.size() > now.size()) return false;
+  for (std::size_t i = 0; i < old.size(); ++i)
+    if (old[i].call_end && now[i].call_end && now[i].call_end->outcome == ToolOutcome::abandoned)
+      old[i].call_end->outcome = ToolOutcome::abandoned;
+  return std::equal(old.begin(), old.end(), now.begin());
+}
+
 // Of the agent that a step has changed, and of all others: nothing of theirs may change that had ended.
 std::string problem_after(const Play& play, const Agent& changed,
                           const std::map<std::string, History>& before) {
@@ -168,9 +178,7 @@ std::string problem_after(const Play& play, const Agent& changed,
     const auto old = before.find(agent.id());
     if (std::string why = context_problem(agent, play.removes); !why.empty()) return agent.id() + ": " + why;
     if (agent == changed || old == before.end()) continue;
-    if (old->second.size() > history.size() ||
-        !std::equal(old->second.begin(), old->second.end(), history.begin()))
-      return agent.id() + " was changed by a step of another agent";
+    if (!is_kept(old->second, history)) return agent.id() + " was changed by a step of another agent";
   }
   return {};
 }
