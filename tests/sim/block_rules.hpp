@@ -22,6 +22,8 @@ class BlockRules {
   void said(const std::string& agent, const WrittenCalls& written);
   // What was said last is the whole answer, and the turn waits for it.
   void said_all(const std::string& agent);
+  // Other bytes are between those of its model: the rest of its turn is not asked for.
+  void garbled(const std::string& agent) { turns_.erase(agent); }
   // simulate() has accepted it.
   void simulated(MessageId id, const WrittenCalls& written) { simulated_[id] = {written, true}; }
   void edited(MessageId id) { simulated_.erase(id); }

@@ -127,6 +127,7 @@ bool World::act_as_server(const Command& command) {
       break;
     case Act::server_garbage:
       server.garbage(a);
+      block_rules_.garbled(agent);
       break;
     default:  // server_sends: what waits
       how = a;
