@@ -10,8 +10,9 @@ namespace agentcore::sim {
 namespace {
 
 // The kinds of World::spec() and World::tool_calls() that the situations need.
-constexpr std::uint32_t plain = 0, with_tasks = 7, with_summaries = 8;
-constexpr std::uint32_t safe = 0, careful = 2, task = 3, blocking = 4, ask_human = 6, delegate = 7;
+constexpr std::uint32_t plain_agent = 0, with_tasks = 7, with_summaries = 8;
+constexpr std::uint32_t safe_tool = 0, careful_tool = 2, task_tool = 3, blocking_tool = 4, ask_human_tool = 6,
+                        delegate_tool = 7;
 
 class Writer {
  public:
@@ -34,7 +35,7 @@ class Writer {
   // The agent waits for its router: the first answer is an error.
   void errors() {
     script_.setup[Knob::models] = first_router() + random_.below(model_choices() - first_router());
-    turn(plain);
+    turn(plain_agent);
     for (std::uint32_t left = 1 + random_.below(2); left != 0; --left) {
       add(Act::server_errors, 0, random_.below(1000));
       go();
@@ -51,22 +52,22 @@ class Writer {
   void stopped() {
     (random_.once_in(2) ? script_.setup[Knob::deaf_models] : script_.setup[Knob::deaf_tools]) = 2;
     script_.setup[Knob::no_grace] = 0;
-    turn(plain);
-    if (random_.once_in(2)) calls(safe);
+    turn(plain_agent);
+    if (random_.once_in(2)) calls(safe_tool);
     add(random_.once_in(3) ? Act::terminate : Act::stop);
     add(Act::poll);
   }
   void parked() {
     script_.setup[Knob::store] = 1;
     script_.setup[Knob::turns_go_on] = random_.below(2);
-    turn(plain);
-    if (random_.once_in(2)) calls(random_.once_in(2) ? safe : careful);
+    turn(plain_agent);
+    if (random_.once_in(2)) calls(random_.once_in(2) ? safe_tool : careful_tool);
     add(Act::flush);
     add(random_.once_in(2) ? Act::kill : Act::restart);
   }
   void paused() {
-    turn(plain);
-    calls(safe, random_.below(3));
+    turn(plain_agent);
+    calls(safe_tool, random_.below(3));
     add(Act::pause);
     add(Act::tool_done);
     go();
@@ -78,7 +79,7 @@ class Writer {
   }
   // A person allows all calls of that tool.
   void approved() {
-    calls(careful, random_.below(3));
+    calls(careful_tool, random_.below(3));
     add(Act::approve, 0, 1 + random_.below(2));
     go();
   }
@@ -120,7 +121,7 @@ void add_way_to(Wait wait, Script& script, Random& random) {
       writer.silence();
       break;
     case Wait::text:
-      writer.turn(plain);
+      writer.turn(plain_agent);
       writer.add(random.once_in(3) ? Act::model_reasoning : Act::model_text);
       writer.go();
       writer.silence();
@@ -132,27 +133,27 @@ void add_way_to(Wait wait, Script& script, Random& random) {
       writer.summary();
       break;
     case Wait::start:
-      writer.turn(plain);
-      writer.calls(blocking, random.below(3));
+      writer.turn(plain_agent);
+      writer.calls(blocking_tool, random.below(3));
       break;
     case Wait::tool:
-      writer.turn(random.once_in(2) ? plain : with_tasks);
+      writer.turn(random.once_in(2) ? plain_agent : with_tasks);
       if (random.once_in(3))
         writer.approved();
       else
-        writer.calls(random.once_in(3) ? delegate : safe, random.below(3));
+        writer.calls(random.once_in(3) ? delegate_tool : safe_tool, random.below(3));
       break;
     case Wait::approval:
-      writer.turn(plain);
-      writer.calls(careful, random.below(3));
+      writer.turn(plain_agent);
+      writer.calls(careful_tool, random.below(3));
       break;
     case Wait::answer:
-      writer.turn(plain);
-      writer.calls(ask_human, random.below(3));
+      writer.turn(plain_agent);
+      writer.calls(ask_human_tool, random.below(3));
       break;
     case Wait::background:
       writer.turn(with_tasks);
-      writer.calls(task);
+      writer.calls(task_tool);
       writer.add(Act::model_answers);
       writer.go();
       break;
@@ -160,8 +161,8 @@ void add_way_to(Wait wait, Script& script, Random& random) {
       writer.paused();
       break;
     case Wait::next_step:
-      writer.turn(plain);
-      writer.calls(safe);
+      writer.turn(plain_agent);
+      writer.calls(safe_tool);
       writer.add(Act::tool_done);
       break;
     default:
