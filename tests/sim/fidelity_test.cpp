@@ -7,10 +7,12 @@
 #include "support/catch.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -179,11 +181,34 @@ Comparison comparison(const std::vector<Lines>& one, const std::vector<Lines>& o
   return result;
 }
 
+// The ids of agents that do calls have the number of a slot: which one is free depends on whether the one
+// before is deleted already. They are replaced by their order.
+Lines with_numbered_delegates(const Lines& trace) {
+  std::map<std::string, std::string> names;
+  std::size_t count = 0;
+  Lines numbered;
+  for (const std::string& line : trace) {
+    const std::string created = number_in(line, "AgentCreated ");
+    if (created.starts_with('@')) names[created] = "@" + std::to_string(++count) + "*";
+    std::string text;
+    for (std::size_t at = 0; at < line.size();) {
+      const std::size_t end = std::min(line.find(' ', at), line.size());
+      const std::string word = line.substr(at, end - at);
+      const auto name = names.find(word);
+      text += name == names.end() ? word : name->second;
+      if (end < line.size()) text += ' ';
+      at = end + 1;
+    }
+    numbered.push_back(std::move(text));
+  }
+  return numbered;
+}
+
 std::vector<Lines> trace_of(Script script, std::uint32_t real, std::string& problem) {
   script.setup[Knob::real] = real;
   const Outcome outcome = run(script, true);
   problem = outcome.problem;
-  return comparable(outcome.trace);
+  return comparable(with_numbered_delegates(outcome.trace));
 }
 
 Comparison compare(const Script& script) {
