@@ -42,7 +42,6 @@ void World::note_send(const Command& command, const Agent& agent, const SendResu
   messages_.accepted(sent.id, id, watched, command.act == Act::steer);
   if (command.act != Act::simulate && command.act != Act::regenerate)
     conversations_.sent(sent.id, "m" + std::to_string(texts_));
-  people_.tasks.got(id, sent.id);
   if (resumes_by_itself_.contains(id)) note_resumed(id, true);
 }
 
@@ -253,10 +252,8 @@ bool World::act_on_mailbox(const Command& command) {
                                : some_message(command.n[1]);
       if (command.act == Act::edit_queued)
         edit(command, who, id);
-      else if (const ChangeResult removed = who.remove_queued(id); true) {
-        note_result(command, removed);
-        if (removed && !killed_) messages_.removed(id);
-      }
+      else
+        note_result(command, who.remove_queued(id));
       return true;
     }
     case Act::cancel_call:

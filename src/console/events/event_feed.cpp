@@ -104,8 +104,6 @@ void EventFeed::take(const Event& event) {
   }
   if (const auto* const pause = event.get<PauseChanged>(); pause != nullptr && pause->agent == Agent())
     return publish_tree_pause(*pause);
-  if (event.get<StopPending>() != nullptr && event.agent() == Agent())
-    return publish_below(nullptr, event.body);
   const auto* const persisted = event.get<StopPersisted>();
   AgentEntry* const entry = directory_.enter(event.agent(), now);
   if (entry == nullptr && persisted == nullptr) return;
@@ -117,7 +115,6 @@ void EventFeed::take(const Event& event) {
   Json json = json_of(event, entry);
   if (entry == nullptr) json.set("agentId", persisted->agent_id);
   if (!json.is_null()) publish(entry, std::move(json));
-  publish_below(entry, event.body);
   if (event.get<AgentDeleted>() != nullptr) {
     unwritten_.erase(entry->serial());
     queues_.erase(entry->serial());
@@ -130,7 +127,6 @@ void EventFeed::take(const Event& event) {
 Json EventFeed::json_of(const Event& event, const AgentEntry* entry) const {
   if (event.get<AgentCreated>() != nullptr) return {{"type", "created"}, {"agent", to_json(*entry)}};
   if (const auto* changed = event.get<PauseChanged>()) return pause_json(*entry, *changed);
-  if (event.get<QueueHeld>() != nullptr) return {{"type", "queue_held"}, {"held", entry->queue_held}};
   return to_json(event.body);
 }
 
@@ -175,11 +171,6 @@ void EventFeed::update(AgentEntry& entry, const EventBody& body) {
     LiveAnswer& live = entry.live;
     live.text.resize(
         std::min(live.text.size(), reask->kept_bytes > live.dropped ? reask->kept_bytes - live.dropped : 0));
-  } else if (std::get_if<QueueHeld>(&body) != nullptr) {
-    const Result<bool> held = entry.agent.is_queue_held();
-    entry.queue_held = held && *held;
-  } else if (std::get_if<StopPending>(&body) != nullptr || std::get_if<StateChanged>(&body) != nullptr) {
-    entry.stop_pending = pending_stop_of(entry.agent);
   } else if (const auto* end = std::get_if<TurnEnded>(&body)) {
     entry.live = {};
     entry.has_gap = false;
@@ -250,61 +241,12 @@ void EventFeed::publish_queues() {
   for (const std::uint64_t serial : std::exchange(queues_, {})) {
     const auto found = directory_.entries().find(serial);
     if (found == directory_.entries().end()) continue;
-    publish_queue(*directory_.find(found->second.agent));
+    AgentEntry& entry = *directory_.find(found->second.agent);
+    const Result<std::size_t> waiting = entry.agent.queue_length();
+    if (!waiting || *waiting == entry.queue_length) continue;
+    entry.queue_length = *waiting;
+    publish(&entry, {{"type", "queue"}, {"length", *waiting}});
   }
-}
-
-void EventFeed::publish_queue(AgentEntry& entry) {
-  const Result<std::size_t> waiting = entry.agent.queue_length();
-  if (!waiting || *waiting == entry.queue_length) return;
-  entry.queue_length = *waiting;
-  publish(&entry, {{"type", "queue"}, {"length", *waiting}});
-}
-
-void EventFeed::publish_hold(AgentEntry& entry) {
-  const Result<bool> held = entry.agent.is_queue_held();
-  if (!held || *held == entry.queue_held) return;
-  entry.queue_held = *held;
-  publish(&entry, {{"type", "queue_held"}, {"held", *held}});
-}
-
-void EventFeed::publish_pending_stop(AgentEntry& entry, const StopOrigin& origin) {
-  const std::optional<StopWhen> pending = pending_stop_of(entry.agent);
-  const std::optional<StopWhen> known = std::exchange(entry.stop_pending, pending);
-  if (pending == known) return;
-  publish(&entry, {{"type", "stop_pending"},
-                   {"when", to_string(pending ? *pending : *known)},
-                   {"withdrawn", !pending},
-                   {"caller", origin.caller()},
-                   {"reason", origin.reason()}});
-}
-
-// An agent is held with an ancestor, and stopped with it, which has the only event of the tree. Null: all
-// agents.
-void EventFeed::publish_below(const AgentEntry* above, const EventBody& body) {
-  const auto* const stop = std::get_if<StopPending>(&body);
-  if (stop == nullptr && std::get_if<QueueHeld>(&body) == nullptr) return;
-  const auto& entries = directory_.entries();
-  for (auto next = above ? entries.upper_bound(above->serial()) : entries.begin(); next != entries.end();
-       ++next) {
-    if (above && !next->second.path->is_below(above->serial())) continue;
-    AgentEntry& entry = *directory_.find(next->second.agent);
-    if (stop != nullptr)
-      publish_pending_stop(entry, stop->origin);
-    else
-      publish_hold(entry);
-  }
-}
-
-// Else a viewer that reads the answer would show it until the next change.
-void EventFeed::show(const AgentEntry& entry) noexcept {
-  guarded([&] {
-    AgentEntry* const shown = directory_.find(entry.agent);
-    if (shown == nullptr) return;
-    publish_queue(*shown);
-    publish_hold(*shown);
-    publish_pending_stop(*shown, {});
-  });
 }
 
 void EventFeed::start_merge() {

@@ -45,9 +45,6 @@ class EventFeed {
   void flush_text();
   // The mailbox of this agent may have changed.
   void look_at_queue(const AgentEntry& entry) noexcept;
-  // An answer is about to show the agent: what it says of the mailbox and of a stop that is pending is in the
-  // log then.
-  void show(const AgentEntry& entry) noexcept;
   // An event of no agent, or of an agent that is no event of the tree. Without memory for it the viewers load
   // everything again.
   void publish(const AgentEntry* entry, Json event);
@@ -67,11 +64,7 @@ class EventFeed {
                 bool is_reasoning);
   void flush_text(AgentEntry& entry);
   void append_text(AgentEntry& entry, std::string_view type, std::string& text);
-  void publish_queue(AgentEntry& entry);
   void publish_queues();
-  void publish_hold(AgentEntry& entry);
-  void publish_pending_stop(AgentEntry& entry, const StopOrigin& origin);
-  void publish_below(const AgentEntry* above, const EventBody& body);
   void start_merge();
 
   const std::shared_ptr<loop::Engine> engine_;
