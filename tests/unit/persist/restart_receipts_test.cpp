@@ -82,7 +82,8 @@ TEST_CASE("a delete that a restart finishes has a record", "[persist][audit][res
   Killed store;
   Family family(store);
   REQUIRE(family.top.terminate().took_effect());
-  family.life->runtime.poll();
+  while (family.life->runtime.poll()) {
+  }
   store.is_dead = true;
   Records records;
   Life next(store.records, family.options, {.audit = &records});
@@ -114,7 +115,8 @@ TEST_CASE("a stop that a restart finishes has a record", "[persist][audit][resta
     REQUIRE(family.life->tree->stop_all(options).took_effect());
   else
     REQUIRE(family.top.stop(options).took_effect());
-  family.life->runtime.poll();
+  while (family.life->runtime.poll()) {
+  }
   store.is_dead = true;
   Records records;
   Life next(store.records, family.options, {.audit = &records});
@@ -181,7 +183,8 @@ TEST_CASE("an audit of a restart may destroy the tree", "[persist][audit][restar
   Family family(store);
   REQUIRE(family.leaf.terminate().took_effect());
   REQUIRE(family.top.stop().took_effect());
-  family.life->runtime.poll();
+  while (family.life->runtime.poll()) {
+  }
   store.is_dead = true;
   Records records;
   Runtime runtime;
@@ -203,7 +206,8 @@ TEST_CASE("a delete that a restart finishes erases the earlier receipts of its a
   Killed store;
   Family family(store);
   REQUIRE(family.top.terminate().took_effect());
-  family.life->runtime.poll();
+  while (family.life->runtime.poll()) {
+  }
   store.is_dead = true;
   const std::shared_ptr<ReceiptFile> audit = open_receipts(path, {.forget_deleted = true});
   const Life next(store.records, family.options, {.audit = audit});
