@@ -3,7 +3,7 @@
 namespace agentcore::sim {
 
 void QuestionRules::closed(std::size_t number, const Answer& answer) {
-  verdict_.require(++calls_[number] == 1, "G10", "a tool hears twice of the end of its question");
+  verdict_.require(++calls_[number] == 1, "G10", "a tool is called twice for the end of its question");
   const bool has_text =
       answer.outcome == QuestionOutcome::answered || answer.outcome == QuestionOutcome::declined;
   verdict_.require(has_text || answer.text.empty(), "G10",

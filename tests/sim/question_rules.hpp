@@ -1,4 +1,4 @@
-// QuestionRules: each question has one end, and its tool hears that answer once (G10).
+// QuestionRules: each question has one end, and its tool is called once with that answer (G10).
 #pragma once
 
 #include "sim/verdict.hpp"

@@ -60,7 +60,7 @@ class ServedTransport : public detail::net::Transport {
  public:
   using Transfers = std::map<std::uint64_t, std::unique_ptr<SimTransfer>>;
 
-  // start() was called; the request goes out; a transfer has ended, before its handler hears of it.
+  // start() was called; the request goes out; a transfer has ended, before its handler is called.
   std::function<void(SimTransfer&)> on_start;
   std::function<void(SimTransfer&)> on_launch;
   std::function<void(const SimTransfer&, const detail::net::HttpEnd&)> on_end;

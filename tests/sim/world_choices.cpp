@@ -157,7 +157,7 @@ Message World::message(bool urgent) {
   Message message;
   message.text = "m" + std::to_string(++texts_);
   if (texts_ % 3 == 0) message.text += ' ' + std::string(2'000, 'x');  // so that contexts are trimmed
-  if (texts_ % 4 == 0) {                                               // no model hears of these
+  if (texts_ % 4 == 0) {                                               // no model is sent these
     message.sender = "SECRET sender";
     message.kind = "SECRET kind";
   }
