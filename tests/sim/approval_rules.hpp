@@ -8,6 +8,7 @@
 #include <agentcore/question.hpp>
 #include <agentcore/tool_policy.hpp>
 
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -19,9 +20,10 @@ class ApprovalRules {
   explicit ApprovalRules(Verdict& verdict) : verdict_(verdict) {}
 
   void see(const Event& event);
-  // approve() is called: its call may begin before it returns.
-  void approves(const std::string& question, GrantScope scope);
-  void approve_was_refused();
+  // approve() is called, or a request for it is on its way: its call may begin before there is an answer. A
+  // number for was_refused().
+  std::size_t approves(const std::string& question, GrantScope scope);
+  void was_refused(std::size_t approval) { approvals_.erase(approval); }
   // decline() was accepted.
   void declined(const std::string& question);
   // A flush has succeeded: the store has what people have said.
@@ -36,12 +38,18 @@ class ApprovalRules {
     std::string id, tool;  // call_key()
   };
 
+  struct Approval {
+    std::string question;  // whose event is still to come; empty: `call` is known
+    GrantScope scope;
+    Call call;
+  };
+
   Verdict& verdict_;
-  std::map<std::string, Call> asked_;          // by the question; over restarts
-  std::set<std::string> approved_, declined_;  // calls
-  std::set<std::string> unstored_, lost_;      // those of declined_ that were not flushed; before a kill
-  std::set<std::string> granted_;              // tools that some agent may call for longer
-  std::set<std::string> approved_before_, granted_before_;
+  std::map<std::string, Call> asked_;  // by the question; over restarts
+  std::map<std::size_t, Approval> approvals_;
+  std::size_t last_ = 0;
+  std::set<std::string> declined_;         // calls
+  std::set<std::string> unstored_, lost_;  // those of declined_ that were not flushed; before a kill
 };
 
 }  // namespace agentcore::sim

@@ -94,6 +94,7 @@ enum class Act : std::uint8_t {
   http_request,
   http_moves,
   http_follows,
+  http_reads,
   http_leaves,
   // Faults, and the end of the process.
   store_refuses,
@@ -175,7 +176,7 @@ enum class Knob : std::uint8_t {
   eager_stops,       // 1: models and tools end within the stop callback
   instant_tools,     // 1: some tools deliver their result before they return, 2: all
   small_limits,      // 1: limits of agents, tasks, lingering calls and reasks are as small as possible
-  console,           // 1: a console shows the tree
+  console,           // a console shows the tree; 2, 4: with a token; 3, 4: answers do not wait for the store
   small_io,          // 1: the poller finds one descriptor at a time; else n: a call moves n bytes at most
   models,            // 0: clients of a kind of their own; then HTTP: a client of each provider, and routers
   call_limits,       // of the router: 1: one call; 2: one for each endpoint; 3: for each agent; 4: by time

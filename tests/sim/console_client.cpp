@@ -4,41 +4,52 @@
 #include <utility>
 
 namespace agentcore::sim {
+namespace {
 
 constexpr std::size_t most_at_once = 4;  // requests without an answer
 
-bool ConsoleClient::connect(SimNetwork& network) {
-  if (socket_ && !socket_->server_ended) return true;
+}  // namespace
+
+std::string Answered::header(std::string_view name) const {
+  const std::string line = "\r\n" + std::string(name) + ": ";
+  const std::size_t at = head.find(line);
+  if (at == head.npos) return {};
+  const std::size_t begin = at + line.size();
+  return head.substr(begin, head.find("\r\n", begin) - begin);
+}
+
+std::optional<AnswerBytes> answer_in(const std::string& bytes) {
+  const std::size_t head = bytes.find("\r\n\r\n");
+  if (head == bytes.npos || bytes.size() < 13) return std::nullopt;
+  AnswerBytes answer{.status = std::stoi(bytes.substr(9, 3)), .head = head + 4};
+  const std::size_t length = bytes.find("\r\nContent-Length: ");
+  if (length < head) answer.length = std::stoul(bytes.substr(length + 18));
+  return answer;
+}
+
+bool ConsoleClient::connect(ClientNetwork& network) {
+  if (socket_ && !socket_->has_ended()) return true;
   if (!asked_.empty()) return false;  // their answers are still to be read
   begin_again();
-  socket_ = network.connect();
+  socket_ = network.connect_client();
   return socket_ != nullptr;
 }
 
-bool ConsoleClient::ask(SimNetwork& network, Asked asked, std::string_view text, std::size_t bytes) {
-  if (is_stream_) leave(true);
+bool ConsoleClient::ask(ClientNetwork& network, Asked asked, std::string_view text, std::size_t bytes) {
   if (asked_.size() >= most_at_once || !connect(network)) return false;
   const std::uint64_t verbs_before = asked.verbs_before;
   asked_.push_back(std::move(asked));
   unsent_.append(text);
   ends_.push_back(unsent_.size());
   send(bytes, verbs_before);
-  return true;
-}
-
-bool ConsoleClient::follow(SimNetwork& network) {
-  if (is_stream_ && socket_ && !socket_->server_ended) return false;
-  leave(true);
-  if (!connect(network)) return false;
-  is_stream_ = true;
-  socket_->to_server += "GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:8700\r\n\r\n";
+  if (!asked_.back().is_complete) asked_.back().in_pieces = true;
   return true;
 }
 
 void ConsoleClient::send(std::size_t bytes, std::uint64_t verbs_before) {
-  if (!socket_ || socket_->server_ended) return;
+  if (!socket_ || socket_->has_ended()) return;
   const std::size_t count = std::min(bytes, unsent_.size());
-  socket_->to_server.append(unsent_, 0, count);
+  socket_->send(std::string_view(unsent_).substr(0, count));
   unsent_.erase(0, count);
   for (std::size_t& end : ends_) end -= std::min(end, count);
   while (!ends_.empty() && ends_.front() == 0) {
@@ -49,39 +60,42 @@ void ConsoleClient::send(std::size_t bytes, std::uint64_t verbs_before) {
   }
 }
 
+Answered ConsoleClient::answer_of_first(int status) {
+  Answered answer{.asked = std::move(asked_.front()), .status = status, .was_warned = was_warned_};
+  asked_.pop_front();
+  answer.asked.is_followed = !asked_.empty() && asked_.front().is_complete;
+  if (ends_.size() > asked_.size()) ends_.pop_front();  // refused before all of it was there
+  return answer;
+}
+
 std::optional<Answered> ConsoleClient::take() {
-  std::erase_if(left_, [](const auto& one) { return one.first->server_gone; });
+  std::erase_if(left_, [](const auto& one) { return one.first->is_gone(); });
   if (!socket_) return std::nullopt;
-  received_ += std::exchange(socket_->to_client, {});
-  if (is_stream_) {
-    received_.clear();
-    return std::nullopt;
-  }
-  const std::size_t head = received_.find("\r\n\r\n");
-  const std::size_t length = received_.find("Content-Length: ");
-  if (!asked_.empty() && head != std::string::npos && length < head) {
-    const std::size_t size = head + 4 + std::stoul(received_.substr(length + 16));
-    if (received_.size() >= size) {
-      Answered answer{std::move(asked_.front()), std::stoi(received_.substr(9, 3)),
-                      received_.substr(head + 4, size - head - 4), was_warned_};
-      was_warned_ = was_warned_ || received_.find("Connection: close") < head;
-      asked_.pop_front();
-      if (ends_.size() > asked_.size()) ends_.pop_front();  // refused before all of it was there
-      received_.erase(0, size);
+  received_ += socket_->receive(std::string::npos);
+  const bool has_ended = socket_->has_ended();
+  if (const auto found = answer_in(received_); found && !asked_.empty()) {
+    const bool has_body = asked_.front().request != Request::follow_agent;  // HEAD
+    const std::size_t rest = received_.size() - found->head;
+    const std::size_t length = !has_body ? 0 : found->length ? *found->length : rest;
+    if (rest >= length && (!has_body || found->length || has_ended)) {
+      Answered answer = answer_of_first(found->status);
+      answer.head = received_.substr(0, found->head);
+      answer.body = received_.substr(found->head, length);
+      was_warned_ = was_warned_ || answer.header("Connection") == "close" || (has_body && !found->length);
+      received_.erase(0, found->head + length);
       return answer;
     }
   }
-  if (!socket_->server_ended || asked_.empty()) return std::nullopt;
-  Answered lost{std::move(asked_.front()), 0, {}, was_warned_};
-  asked_.pop_front();
-  if (ends_.size() > asked_.size()) ends_.pop_front();
+  if (!has_ended || asked_.empty()) return std::nullopt;
+  const bool was_read = socket_->is_read();
+  Answered lost = answer_of_first(0);
+  lost.was_read = was_read;
   return lost;
 }
 
 void ConsoleClient::leave(bool in_order) {
   if (socket_) {
-    socket_->client_ended = in_order;
-    socket_->client_gone = true;
+    socket_->leave(in_order);
     for (Asked& asked : asked_)
       if (asked.is_complete) left_.emplace_back(socket_, std::move(asked));
   }
@@ -93,13 +107,20 @@ void ConsoleClient::forget() {
   begin_again();
 }
 
+std::size_t ConsoleClient::open_changes() const noexcept {
+  const auto is_open = [](const Asked& asked) { return asked.is_complete && changes(asked.request); };
+  return static_cast<std::size_t>(
+      std::ranges::count_if(asked_, is_open) +
+      std::ranges::count_if(left_, is_open, [](const auto& one) -> const Asked& { return one.second; }));
+}
+
 void ConsoleClient::begin_again() {
   socket_.reset();
   asked_.clear();
   ends_.clear();
   unsent_.clear();
   received_.clear();
-  is_stream_ = was_warned_ = false;
+  was_warned_ = false;
 }
 
 }  // namespace agentcore::sim

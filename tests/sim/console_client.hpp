@@ -2,11 +2,15 @@
 // one after the other, and reads their answers.
 #pragma once
 
-#include "sim/network.hpp"
+#include "sim/client_socket.hpp"
+#include "sim/console_requests.hpp"
+
+#include <agentcore/clock.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,56 +20,50 @@
 
 namespace agentcore::sim {
 
-// What a request does: the verbs that the rules know are told apart, all others change nothing for them.
-enum class Request : std::uint8_t {
-  send,
-  steer,
-  stop,
-  stop_at_once,     // wait=gate
-  stop_to_the_end,  // wait=settled
-  stop_later,       // after_step
-  terminate,
-  resume,
-  pause,
-  unpause,
-  interrupt,
-  abort,
-  release,
-  create,
-  task,
-  stop_all,
-  resume_all,
-  pause_all,
-  unpause_all,
-  show_agents,
-  show_agent,
-  show_conversation,
-  not_json,
-  no_such_route,
-  last
-};
+// How a request shows that it may use the console.
+enum class AccessBy : std::uint8_t { nothing, token, cookie };
 
 struct Asked {
   Request request = Request::show_agents;
-  std::string agent;               // its id; empty: the tree
-  bool is_complete = false;        // all of it was sent
+  Subject about = {};
+  AccessBy access = AccessBy::nothing;
+  std::size_t body_bytes = 0;
+  bool is_complete = false;  // all of it was sent
+  bool in_pieces = false;
+  bool is_followed = false;        // by one that may have taken effect before this answer was read
   std::uint64_t verbs_before = 0;  // how many commands there were when it was complete
+  // Of the rules, since it was complete and a poll could read it.
+  bool is_expected = false;
+  std::uint64_t events_before = 0;
+  std::optional<TimePoint> since = {};                // nothing was due, and it had no answer
+  std::map<std::string, std::size_t> approvals = {};  // ApprovalRules::approves(), by the question
+  bool task_was_over = false;                         // its task had ended before
 };
 
 struct Answered {
   Asked asked;
   int status = 0;  // 0: the connection ended without an answer
-  std::string body;
+  std::string head = {}, body = {};
   bool was_warned = false;  // an earlier answer said that the connection would end
+  bool was_read = true;     // the server has read all of it, as far as that is known
+
+  std::string header(std::string_view name) const;  // empty: there is none
 };
+
+// An answer in the bytes of a connection, without a length or with one.
+struct AnswerBytes {
+  int status = 0;
+  std::size_t head = 0;                    // bytes, with the empty line
+  std::optional<std::size_t> length = {};  // of the body; none: it ends with the connection
+};
+// None: the head is not complete.
+std::optional<AnswerBytes> answer_in(const std::string& bytes);
 
 class ConsoleClient {
  public:
   // Sends the first `bytes` of the request, after what is still to be sent. Connects if need be. False:
   // nobody listens, or too many requests have no answer.
-  bool ask(SimNetwork& network, Asked asked, std::string_view text, std::size_t bytes);
-  // Asks for the stream of all events, whose bytes are read and dropped.
-  bool follow(SimNetwork& network);
+  bool ask(ClientNetwork& network, Asked asked, std::string_view text, std::size_t bytes);
   // Sends so many bytes of what is left.
   void send(std::size_t bytes, std::uint64_t verbs_before);
   // Reads what is there. The next answer; null: none is complete.
@@ -78,22 +76,30 @@ class ConsoleClient {
   const std::deque<Asked>& asked() const noexcept { return asked_; }
   // Calls visit(asked) for each request that may still take effect: also for those whose client has left.
   template <typename Visit>
-  void for_each_open(Visit&& visit) const {
-    for (const Asked& asked : asked_) visit(asked);
-    for (const auto& [socket, asked] : left_) visit(asked);
+  void for_each_open(Visit&& visit) {
+    for (Asked& asked : asked_) visit(asked);
+    for (auto& [socket, asked] : left_) visit(asked);
   }
+  // Calls visit(asked) for the one that is answered next.
+  template <typename Visit>
+  void with_first(Visit&& visit) {
+    if (!asked_.empty()) visit(asked_.front());
+  }
+  // Requests that are complete and have no answer, and may change something.
+  std::size_t open_changes() const noexcept;
+  bool has_left() const noexcept { return !left_.empty(); }
   std::size_t unsent() const noexcept { return unsent_.size(); }
 
  private:
-  bool connect(SimNetwork& network);
+  bool connect(ClientNetwork& network);
+  Answered answer_of_first(int status);
   void begin_again();
 
-  std::shared_ptr<SimSocket> socket_;
+  std::shared_ptr<ClientSocket> socket_;
   std::deque<Asked> asked_;
   std::deque<std::size_t> ends_;  // of the requests that are not complete, in `unsent_`
   std::string unsent_, received_;
-  std::vector<std::pair<std::shared_ptr<SimSocket>, Asked>> left_;
-  bool is_stream_ = false;
+  std::vector<std::pair<std::shared_ptr<ClientSocket>, Asked>> left_;
   bool was_warned_ = false;
 };
 

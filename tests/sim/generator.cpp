@@ -27,7 +27,7 @@ const Choices basics = {
     {Act::send, 10}, {Act::model_text, 4},       {Act::model_answers, 8}};
 
 // Each is in half of the runs.
-const std::array<Choices, 16> features = {{
+const std::array<Choices, 15> features = {{
     {{Act::model_calls, 10},
      {Act::tool_done, 8},
      {Act::tool_fails, 2},
@@ -64,7 +64,6 @@ const std::array<Choices, 16> features = {{
      {Act::revoke, 1}},
     {{Act::model_reasoning, 3}, {Act::model_is_cut, 4}, {Act::model_fails, 3}},
     {{Act::restart, 2}, {Act::kill, 2}, {Act::flush, 2}, {Act::destroy_tree, 1}},
-    {{Act::http_request, 12}, {Act::http_moves, 6}, {Act::http_follows, 1}, {Act::http_leaves, 1}},
     {{Act::store_refuses, 3},
      {Act::store_is_unknown, 2},
      {Act::callback_throws, 2},
@@ -81,6 +80,13 @@ const std::array<Choices, 3> server_features = {{
 const Choices disk_feature = {{Act::disk_fails, 4},   {Act::disk_fills, 3}, {Act::disk_is_slow, 2},
                               {Act::disk_is_busy, 2}, {Act::disk_dies, 4},  {Act::kill, 3},
                               {Act::restart, 1},      {Act::flush, 2},      {Act::run_job, 3}};
+
+// In runs with a console.
+const Choices console_feature = {{Act::http_request, 25},
+                                 {Act::http_moves, 4},
+                                 {Act::http_follows, 3},
+                                 {Act::http_reads, 2},
+                                 {Act::http_leaves, 2}};
 
 // In runs with programs.
 const Choices program_feature = {{Act::model_calls, 20},
@@ -103,7 +109,7 @@ const Choices program_feature = {{Act::model_calls, 20},
                                  {Act::cancel_call, 2}};
 
 // Of the knobs up to call_limits.
-constexpr std::array<std::uint32_t, 16> choices_of_knobs = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2, 2, 5, 1, 5};
+constexpr std::array<std::uint32_t, 16> choices_of_knobs = {2, 2, 3, 2, 4, 5, 2, 3, 3, 2, 3, 2, 5, 5, 1, 5};
 
 Setup any_setup(Random& random) {
   Setup setup;
@@ -171,6 +177,7 @@ Script script_of_seed(std::uint64_t seed) {
   add(basics);
   for (const Choices& feature : features)
     if (random.once_in(2)) add(feature);
+  if (script.setup[Knob::console] != 0) add(console_feature);
   if (script.setup[Knob::models] != 0)
     for (const Choices& feature : server_features)
       if (!random.once_in(4)) add(feature);
@@ -247,7 +254,19 @@ Script script_of_seed(std::uint64_t seed) {
   }
   if (random.once_in(100))
     script.commands.push_back({.act = Act::create_many, .n = {0, random.below(1000), 0}});
+  // A person at the console is asked in five commands.
+  Random of_console(seed ^ 0x636f'6e73U);
+  const bool has_people = script.setup[Knob::console] != 0 && of_console.once_in(2);
+  const auto ask_a_person = [&] {
+    for (const Act act : {Act::send, Act::poll_until_quiet, Act::model_calls, Act::poll_until_quiet,
+                          Act::http_request, Act::poll_until_quiet})
+      script.commands.push_back(
+          {.act = act, .n = {0, of_console.below(1000), 4 + 20 * of_console.below(40)}});
+    Command& calls = script.commands[script.commands.size() - 4];
+    calls.n[1] = (of_console.once_in(3) ? 6U : 2U) * 3;
+  };
   while (script.commands.size() < length) {
+    if (has_people && of_console.once_in(15)) ask_a_person();
     if (has_programs && of_programs.once_in(12)) start_programs();
     Command command = any();
     if (callbacks != 0 && random.once_in(callbacks == 1 ? 12 : 4) && may_be_in_callback(command.act))

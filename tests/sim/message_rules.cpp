@@ -73,6 +73,12 @@ void MessageRules::see(const Event& event) {
   }
 }
 
+void MessageRules::removed(MessageId id) {
+  Known& known = known_[id];
+  verdict_.require(!known.begun, "G12", "a message was removed whose turn had begun: " + to_string(id));
+  known.dropping = true;
+}
+
 void MessageRules::flush_begins() {
   for (auto& [id, known] : known_) {
     known.in_flush = !known.agent.empty() && (!known.goes_back || known.ends != 0 || known.begun);

@@ -26,6 +26,8 @@ class MessageRules {
   void see(const Event& event);
   // An answer has said that the store has it.
   void stored(MessageId id) { known_[id].stored = true; }
+  // A person or a program has removed it while it waited.
+  void removed(MessageId id);
   // A flush begins, and has succeeded: the store has what was accepted before it, and each end.
   void flush_begins();
   void flushed();

@@ -10,9 +10,39 @@ using detail::platform::has;
 using detail::platform::IoEvents;
 using detail::platform::Ready;
 
-std::shared_ptr<SimSocket> SimNetwork::connect() {
+namespace {
+
+// The client's end of a SimSocket.
+class SimClientSocket final : public ClientSocket {
+ public:
+  explicit SimClientSocket(std::shared_ptr<SimSocket> socket) : socket_(std::move(socket)) {}
+
+  void send(std::string_view bytes) override {
+    if (!socket_->server_gone) socket_->to_server += bytes;
+  }
+  std::string receive(std::size_t most) override {
+    std::string bytes = socket_->to_client.substr(0, most);
+    socket_->to_client.erase(0, most);
+    return bytes;
+  }
+  bool has_ended() override { return socket_->server_ended; }
+  bool is_gone() override { return socket_->server_gone; }
+  bool is_read() override { return socket_->to_server.empty(); }
+  bool is_full() override { return socket_->to_client.size() >= SimNetwork::window; }
+  void leave(bool in_order) override {
+    socket_->client_ended = in_order;
+    socket_->client_gone = true;
+  }
+
+ private:
+  const std::shared_ptr<SimSocket> socket_;
+};
+
+}  // namespace
+
+std::shared_ptr<ClientSocket> SimNetwork::connect_client() {
   if (!listener_) return nullptr;
-  return backlog_.emplace_back(std::make_shared<SimSocket>());
+  return std::make_shared<SimClientSocket>(backlog_.emplace_back(std::make_shared<SimSocket>()));
 }
 
 void SimNetwork::end_process() {

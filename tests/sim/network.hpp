@@ -3,6 +3,7 @@
 
 #include "console/http/sockets.hpp"
 #include "platform/poller.hpp"
+#include "sim/client_socket.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -39,15 +40,14 @@ class OtherDescriptors {
 class SimPoller;
 
 // The system's part. It gives the smallest number that is free, as systems do.
-class SimNetwork final : public detail::console::Sockets {
+class SimNetwork final : public detail::console::Sockets, public ClientNetwork {
  public:
   // How many bytes a connection holds that its client has not read.
   static constexpr std::size_t window = 16 << 10;
 
   // How many bytes one call of the system takes or gives at most; 0: no limit.
   void limit_calls(std::size_t bytes) { most_per_call_ = bytes; }
-  // Null: nobody listens.
-  std::shared_ptr<SimSocket> connect();
+  std::shared_ptr<ClientSocket> connect_client() override;
   // The process has ended, and all of its sockets with it.
   void end_process();
   // Something that the poller watches is ready.

@@ -57,6 +57,8 @@ void ToolRules::ended_by_verb(const std::string& agent, const std::string& call_
   const std::string id = call_key(agent, call_id);
   Note& note = notes_[id];
   verdict_.require(!note.cancelled && !note.given, "G10", "two verbs have ended the call " + id);
+  verdict_.require(with_result || !note.completed, "G10",
+                   "a verb has cancelled a call that had completed: " + id);
   (with_result ? note.given : note.cancelled) = true;
 }
 

@@ -157,8 +157,9 @@ void World::end_run(bool killed) {
   }
   end_programs();
   network_->end_process();
-  client_.forget();
-  viewer_.forget();
+  people_.tree_ended();
+  people_.process_ended();
+  blocked_.clear();
   executor_.forget();
 }
 
@@ -208,6 +209,8 @@ void World::check_restored() {
     verdict_.require(agent && can_process(agent.value().state().value()), "G13",
                      "an agent whose resume was stored is closed: " + id);
   }
+  for (const std::string& id : people_.created)
+    verdict_.require(bool(run_->tree->find(id)), "G14", "an agent whose creation was stored is gone: " + id);
   for (const MessageId id : messages_.acknowledged()) {
     const MessageInfo info = run_->tree->message(id);
     const std::string agent = messages_.agent_of(id);
@@ -265,6 +268,8 @@ void World::poll_until_quiet() {
         messages_.quiet();
         check_views();
       }
+      check_answered();
+      check_console();
     }
     return check_transfers(true);
   }
@@ -358,8 +363,9 @@ void World::finish() {
 
 bool World::comes_to_rest() {
   for (int round = 0; round < 400 && problem().empty(); ++round) {
-    const bool asks = !client_.asked().empty();  // perhaps for a pause
-    client_.send(client_.unsent(), verbs_);
+    const bool asks = people_.is_asking();  // perhaps for a pause
+    for (ConsoleClient& client : people_.clients) client.send(client.unsent(), verbs_);
+    for (EventViewer& viewer : people_.viewers) viewer.reads_at_once();
     poll_until_quiet();
     let_all_go_on();
     while (executor_.run_one()) {
@@ -513,6 +519,7 @@ void World::on_event(const Event& event) {
   if (event.get<AgentDeleted>() != nullptr) states_.erase(id);
   waits_.see(event);
   reports_.see(event, clock_.now());
+  if (run_->console) people_.see(event);
   gates_.see(event);
   messages_.see(event);
   tool_rules_.see(event);

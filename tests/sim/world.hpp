@@ -5,7 +5,6 @@
 #include "sim/approval_rules.hpp"
 #include "sim/block_rules.hpp"
 #include "sim/command.hpp"
-#include "sim/console_client.hpp"
 #include "sim/conversation_rules.hpp"
 #include "sim/coverage.hpp"
 #include "sim/faults.hpp"
@@ -13,6 +12,7 @@
 #include "sim/http_models.hpp"
 #include "sim/message_rules.hpp"
 #include "sim/network.hpp"
+#include "sim/people.hpp"
 #include "sim/process_rules.hpp"
 #include "sim/question_rules.hpp"
 #include "sim/random.hpp"
@@ -29,6 +29,7 @@
 #include "support/observe/host_code.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/console.hpp>
 
 #include <array>
 #include <cstddef>
@@ -42,6 +43,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace agentcore::sim {
 
@@ -244,11 +247,32 @@ class World {
   void check_programs(bool after_poll);
   void end_programs();
 
-  // The console (world_console.cpp).
+  // The console (world_console.cpp, world_answers.cpp).
+  ConsoleOptions console_options();
+  bool has_token() const noexcept;
+  std::string access_header(AccessBy by) const;
+  ClientNetwork& clients_network();
+  Request request_about(const Command& command) const;
+  Asked request_of(const Command& command);
   void expect_requests();
+  void expect(Asked& asked);
   void may_take_effect(const Asked& asked);
   void take_answers();
+  bool console_may_fail() const noexcept;
+  bool is_last_verb(const Asked& asked) const noexcept;
   void on_answer(const Answered& answer);
+  void check_status(const Answered& answer);
+  void on_refusal(const Asked& asked, const nlohmann::json& body);
+  void check_stored(const Asked& asked, const nlohmann::json& body);
+  void on_message_accepted(const Asked& asked, const nlohmann::json& body);
+  void on_verb_done(const Asked& asked, const nlohmann::json& body);
+  void check_read(const Asked& asked, const nlohmann::json& body);
+  void check_agent(const nlohmann::json& shown);
+  void check_answered();
+  void check_console();
+  void check_viewer(const EventViewer& viewer);
+  void check_shown(const EventViewer& viewer, const Agent& agent);
+  void check_late_viewer();
 
   // What is seen.
   void on_event(const Event& event);
@@ -281,7 +305,11 @@ class World {
   const std::shared_ptr<SimNetwork> network_ = std::make_shared<SimNetwork>();
   ProcessRules process_rules_{verdict_, gates_, clock_};
   const std::shared_ptr<SimProcesses> processes_;
-  ConsoleClient client_, viewer_;
+  People people_{verdict_, clock_, reports_};
+  std::vector<TimePoint> blocked_;  // when the viewer that reads late held up the console
+  bool all_deferred_ = false;       // there was a deferred stop of all agents
+  bool hold_grows_ = false;         // what was below a mailbox that was held is held now, too
+  bool lost_calls_ = false;         // a fault of memory or of the system came in this run
   std::shared_ptr<ToolRegistry> tools_;
   std::unique_ptr<Run> run_;
   bool killed_ = false;  // the process was killed within a callback or a commit: what follows is not seen

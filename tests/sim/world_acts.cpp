@@ -42,6 +42,7 @@ void World::note_send(const Command& command, const Agent& agent, const SendResu
   messages_.accepted(sent.id, id, watched, command.act == Act::steer);
   if (command.act != Act::simulate && command.act != Act::regenerate)
     conversations_.sent(sent.id, "m" + std::to_string(texts_));
+  people_.tasks.got(id, sent.id);
   if (resumes_by_itself_.contains(id)) note_resumed(id, true);
 }
 
@@ -163,7 +164,7 @@ bool World::act_on_agent(const Command& command) {
       AgentSpec wanted = spec(0);
       wanted.id.clear();
       const auto shared = std::make_shared<const AgentSpec>(std::move(wanted));
-      while (made < 500 + command.n[1] * 3 && who.create_child(shared)) ++made;
+      while (made < 500 + command.n[1] % 1'000 * 3 && who.create_child(shared)) ++made;
       note(command, made != 0 ? "done" : "refused");
       return true;
     }
@@ -252,8 +253,10 @@ bool World::act_on_mailbox(const Command& command) {
                                : some_message(command.n[1]);
       if (command.act == Act::edit_queued)
         edit(command, who, id);
-      else
-        note_result(command, who.remove_queued(id));
+      else if (const ChangeResult removed = who.remove_queued(id); true) {
+        note_result(command, removed);
+        if (removed && !killed_) messages_.removed(id);
+      }
       return true;
     }
     case Act::cancel_call:

@@ -102,17 +102,20 @@ void World::calm(const Command& command) {
   store_.calm();
   processes_->calm();
   opened_.clear();
-  client_.send(client_.unsent(), verbs_);  // a request that is under way may be for a pause
+  // A request that is under way may be for a pause.
+  for (ConsoleClient& client : people_.clients) client.send(client.unsent(), verbs_);
   poll_until_quiet();
   // An answer may wait for a commit, or for one that is tried again, and the request that follows for that
   // answer.
-  for (int i = 0; i < 60 && !client_.asked().empty() && !killed_; ++i) {
+  for (int i = 0; i < 60 && people_.is_asking() && !killed_; ++i) {
     while (executor_.run_one()) {
     }
     ask_for_deadline();
     clock_.advance(std::chrono::seconds(1));
     poll_until_quiet();
   }
+  for (ConsoleClient& client : people_.clients) client.leave(true);  // the answer may be that of a task
+  poll_until_quiet();
   if (killed_ || tree_is_destroyed_ || !problem().empty()) return;
   ++verbs_;  // an answer that is under way says how it was before
   static_cast<void>(run_->tree->unpause_all());

@@ -1,113 +1,137 @@
-// What people do at the console, and what its answers mean for the rules.
+// What people do at the console, and what a request that is on its way may change.
 #include "sim/held_call.hpp"
 #include "sim/world.hpp"
 #include "sim/world_run.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 namespace agentcore::sim {
-
-using nlohmann::json;
-
 namespace {
 
-struct Line {
-  const char* method;
-  const char* target;  // "*" is the agent
-  const char* body;    // "*" is the agent, "#" a number
-};
-
-// Of each Request, in their order.
-constexpr std::array<Line, static_cast<std::size_t>(Request::last)> lines = {{
-    {"POST", "/api/agent/*/send", R"({"text":"h#"})"},
-    {"POST", "/api/agent/*/steer", R"({"text":"h#"})"},
-    {"POST", "/api/agent/*/stop", ""},
-    {"POST", "/api/agent/*/stop?wait=gate", ""},
-    {"POST", "/api/agent/*/stop?wait=settled", ""},
-    {"POST", "/api/agent/*/stop", R"({"when":"after_step"})"},
-    {"DELETE", "/api/agent/*", ""},
-    {"POST", "/api/agent/*/resume", ""},
-    {"POST", "/api/agent/*/pause", ""},
-    {"POST", "/api/agent/*/unpause", ""},
-    {"POST", "/api/agent/*/interrupt", R"({"queue":"hold"})"},
-    {"POST", "/api/agent/*/abort", R"({"clearQueue":true})"},
-    {"POST", "/api/agent/*/release", ""},
-    {"POST", "/api/agents", R"({"parentId":"*"})"},
-    {"POST", "/tasks", R"({"agentId":"*","prompt":"h#"})"},
-    {"POST", "/api/tree/stop", ""},
-    {"POST", "/api/tree/resume", ""},
-    {"POST", "/api/tree/pause", ""},
-    {"POST", "/api/tree/unpause", ""},
-    {"GET", "/api/agents", ""},
-    {"GET", "/api/agent/*", ""},
-    {"GET", "/api/agent/*/conversation", ""},
-    {"POST", "/api/agent/*/send", "{\"text\":"},
-    {"PUT", "/api/nothing", ""},
-}};
-
-std::string filled(std::string_view text, const std::string& agent, std::uint32_t number) {
-  std::string all;
-  for (const char c : text) {
-    if (c == '*')
-      all += agent;
-    else if (c == '#')
-      all += std::to_string(number);
-    else
-      all += c;
-  }
-  return all;
+bool is_message(Request request) {
+  return request == Request::send || request == Request::send_urgent || request == Request::send_long ||
+         request == Request::steer || request == Request::steer_now || request == Request::task ||
+         request == Request::task_with_key;
 }
 
-std::string text_of(Request request, const std::string& agent, std::uint32_t number) {
-  const Line& line = lines[static_cast<std::size_t>(request)];
-  const std::string body = filled(line.body, agent, number);
-  std::string text = std::string(line.method) + ' ' + filled(line.target, agent, number) +
-                     " HTTP/1.1\r\nHost: 127.0.0.1:8700\r\n";
-  if (!body.empty())
-    text += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
-  return text + "\r\n" + body;
-}
-
-bool is_stop(Request request) {
-  return request == Request::stop || request == Request::stop_at_once ||
-         request == Request::stop_to_the_end || request == Request::stop_all;
-}
-
-// What the console may answer. 500 says that it has failed.
-bool is_known(int status) {
-  constexpr std::array known = {200, 201, 202, 204, 400, 404, 405, 408, 409, 429, 503};
-  return std::ranges::find(known, status) != known.end();
+bool is_approval(Request request) {
+  return request == Request::approve || request == Request::approve_for_agent ||
+         request == Request::approve_below;
 }
 
 }  // namespace
+
+ConsoleOptions World::console_options() {
+  ConsoleOptions options;
+  options.port = is_real() ? 0 : 8700;
+  options.host_names = {"console"};
+  options.max_writes_per_second = 1'000'000;
+  options.agent = spec(7);
+  options.agent.id.clear();
+  options.receipts_to = &people_;
+  if (has_token()) options.token = token_of_console;
+  options.durable_answers = setup_[Knob::console] < 3;
+  if (setup_[Knob::small_limits] != 0) {
+    options.max_connections = 3;
+    options.max_viewers = 1;
+    options.kept_tasks = 1;
+    options.max_writes_per_second = 20;
+  }
+  if (setup_[Knob::small_bytes] != 0) {
+    options.max_body_bytes = 1 << 10;
+    options.max_event_bytes = 64 << 10;
+  }
+  if (setup_[Knob::short_times] != 0) options.task_retention = std::chrono::seconds(1);
+  people_.tasks.shown(options.task_retention, options.kept_tasks);
+  return options;
+}
+
+bool World::has_token() const noexcept {
+  return setup_[Knob::console] % 2 == 0;
+}
+
+std::string World::access_header(AccessBy by) const {
+  if (by == AccessBy::token) return "Authorization: Bearer " + std::string(token_of_console) + "\r\n";
+  return by == AccessBy::cookie ? "Cookie: " + people_.cookie + "\r\n" : std::string();
+}
+
+// Any; while a person is asked, or a tool runs, often one about that.
+Request World::request_about(const Command& command) const {
+  const test::HostCode host;
+  const auto any_of = [&](std::initializer_list<Request> some) {
+    return *(some.begin() + command.n[1] % some.size());
+  };
+  const bool is_asked = run_->tree && !run_->tree->questions().empty();
+  if (is_asked && command.n[2] % 5 == 4)
+    return any_of({Request::approve, Request::approve_for_agent, Request::approve_below, Request::decline,
+                   Request::answer, Request::interact, Request::interact_to_approve,
+                   Request::interact_to_decline, Request::show_questions});
+  if (!held_.empty() && command.n[2] % 11 == 10)
+    return any_of({Request::cancel_call, Request::cancel_background, Request::show_agent});
+  return Request(command.n[1] % static_cast<std::uint32_t>(Request::last));
+}
+
+Asked World::request_of(const Command& command) {
+  const Agent who = agent(command.n[0]);
+  Asked asked{.request = request_about(command), .verbs_before = verbs_};
+  Subject& about = asked.about;
+  about.agent = who.id();
+  about.number = ++texts_;
+  about.question = some_question(command.n[0]);
+  about.call = some_call(who, TaskKind::tool_call, command.n[0] / 16);
+  about.background = some_call({}, TaskKind::background, command.n[0]);
+  about.task = people_.tasks.any(command.n[0]);
+  const auto queued = who.queued();
+  about.message =
+      to_string(queued && !queued.value().empty() ? queued.value().front().id : some_message(command.n[0]));
+  if (has_key(asked.request)) about.key = "key " + std::to_string(command.n[2] / 8 % 4);
+  if (has_token() && command.n[2] % 32 != 31)
+    asked.access = people_.cookie.empty() || about.number % 2 == 0 ? AccessBy::token : AccessBy::cookie;
+  asked.body_bytes = body_of(asked.request, about).size();
+  return asked;
+}
 
 bool World::act_as_client(const Command& command) {
   switch (command.act) {
     case Act::http_request: {
       if (!run_->console) return true;
-      const Agent who = agent(command.n[0]);
-      const auto request = Request(command.n[1] % static_cast<std::uint32_t>(Request::last));
-      Asked asked{.request = request, .agent = who.id(), .verbs_before = verbs_};
-      const std::string text = text_of(request, asked.agent, ++texts_);
+      Asked asked = request_of(command);
+      const std::string text = text_of(asked.request, asked.about, access_header(asked.access));
+      if (asked.request == Request::log_out) people_.cookie.clear();
       const std::size_t bytes = command.n[2] % 4 == 3 ? command.n[2] % text.size() : text.size();
-      note(command, client_.ask(*network_, std::move(asked), text, bytes) ? "done" : "refused");
+      ConsoleClient& client = people_.clients[command.n[2] / 4 % 2];
+      note(command, client.ask(clients_network(), std::move(asked), text, bytes) ? "done" : "refused");
       if (in_poll_) expect_requests();  // this poll may read it
       return true;
     }
-    case Act::http_moves:
-      note(command, client_.unsent() != 0 ? "done" : "nothing");
-      client_.send(command.n[0] % 2 == 0 ? client_.unsent() : command.n[0] % 100, verbs_);
+    case Act::http_moves: {
+      ConsoleClient& client = people_.clients[command.n[1] % 2];
+      note(command, client.unsent() != 0 ? "done" : "nothing");
+      client.send(command.n[0] % 2 == 0 ? client.unsent() : command.n[0] % 100, verbs_);
+      if (in_poll_) expect_requests();
       return true;
-    case Act::http_follows:
-      if (run_->console) note(command, viewer_.follow(*network_) ? "done" : "refused");
+    }
+    case Act::http_follows: {
+      if (!run_->console) return true;
+      EventViewer& viewer = people_.viewers[command.n[0] % 2];
+      const AccessBy by = has_token() ? AccessBy::token : AccessBy::nothing;
+      note(command, viewer.follow(access_header(by)) ? "done" : "refused");
+      viewer.move(clients_network(), clock_.now());
+      return true;
+    }
+    case Act::http_reads:
+      note(command, people_.viewers[1].is_off() ? "nothing" : "done");
+      people_.viewers[1].read(command.n[0] % 2 == 0 ? std::size_t{1} << 20 : command.n[0] * 10);
       return true;
     case Act::http_leaves:
       note(command, "done");
-      (command.n[0] % 2 == 0 ? client_ : viewer_).leave(command.n[1] % 2 == 0);
+      if (command.n[0] % 2 == 0)
+        people_.clients[command.n[0] / 2 % 2].leave(command.n[1] % 2 == 0);
+      else
+        people_.viewers[command.n[0] / 2 % 2].leave(command.n[1] % 2 == 0);
       return true;
     default:
       return false;
@@ -117,89 +141,142 @@ bool World::act_as_client(const Command& command) {
 // A request that is on its way may take effect in the next poll. What it allows is allowed from here on, what
 // it forbids is forbidden from its answer on.
 void World::expect_requests() {
-  client_.for_each_open([this](const Asked& asked) {
-    if (asked.is_complete) may_take_effect(asked);
-  });
+  // Two at once, or one without an answer: nobody knows which came last.
+  std::size_t open = 0;
+  for (const ConsoleClient& client : people_.clients)
+    open += client.has_left() ? 2 : std::min<std::size_t>(client.open_changes(), 1);
+  if (open > 1) ++verbs_;
+  std::size_t tasks = 0;
+  for (ConsoleClient& client : people_.clients)
+    client.for_each_open([&](Asked& asked) {
+      if (asked.is_complete) expect(asked);
+      tasks += asked.is_complete && makes_task(asked.request) ? 1 : 0;
+    });
+  people_.tasks.are_asked(tasks);
+}
+
+void World::expect(Asked& asked) {
+  const Subject& about = asked.about;
+  if (!std::exchange(asked.is_expected, true)) {
+    asked.events_before = events_;
+    asked.task_was_over = people_.tasks.is_over(about.task);
+  }
+  const Request request = asked.request;
+  if (is_approval(request)) {
+    const GrantScope scope = request == Request::approve             ? GrantScope::once
+                             : request == Request::approve_for_agent ? GrantScope::agent
+                                                                     : GrantScope::subtree;
+    if (!asked.approvals.contains(about.question))
+      asked.approvals[about.question] = approvals_.approves(about.question, scope);
+  } else if (request == Request::interact_to_approve && run_->tree) {
+    for (const OpenQuestion& question : run_->tree->questions())
+      if (question.kind == QuestionKind::approval && !asked.approvals.contains(question.id))
+        asked.approvals[question.id] = approvals_.approves(question.id, GrantScope::once);
+  }
+  may_take_effect(asked);
 }
 
 void World::may_take_effect(const Asked& asked) {
-  switch (asked.request) {
-    case Request::resume:
-      note_resumed(asked.agent, true);
-      break;
-    case Request::send:
-    case Request::steer:
-    case Request::task:
-      if (resumes_by_itself_.contains(asked.agent)) note_resumed(asked.agent, true);
-      break;
-    case Request::resume_all:
-      note_opened(gates_.resumed_all());
-      break;
-    case Request::unpause:
-      gates_.paused(asked.agent, false);
-      break;
-    case Request::unpause_all:
-      gates_.paused_all(false);
-      break;
-    case Request::stop_all:
-      run_->tree->walk([this](const Agent& one) { messages_.may_drop(one.id()); });
-      break;
-    default:
-      for (const std::string& below : gates_.subtree(asked.agent)) messages_.may_drop(below);
-      break;
-  }
+  const Subject& about = asked.about;
+  const Request request = asked.request;
+  if (is_message(request) && resumes_by_itself_.contains(about.agent)) note_resumed(about.agent, true);
+  if (request == Request::resume) note_resumed(about.agent, true);
+  if (request == Request::resume_all) note_opened(gates_.resumed_all());
+  if (request == Request::unpause) gates_.paused(about.agent, false);
+  if (request == Request::unpause_all) gates_.paused_all(false);
+  const bool is_of_all = request == Request::stop_all || request == Request::stop_all_later;
+  if (is_of_all && run_->tree) run_->tree->walk([this](const Agent& one) { messages_.may_drop(one.id()); });
+  all_deferred_ = all_deferred_ || request == Request::stop_all_later;
+  if (use_of(request) == RequestUse::stop || request == Request::remove_queued)
+    for (const std::string& below : gates_.subtree(about.agent)) messages_.may_drop(below);
+  if (request == Request::terminate_task) messages_.may_drop(people_.tasks.agent_of(about.task));
+  if (is_terminate(request)) people_.created.clear();
 }
 
 void World::take_answers() {
-  static_cast<void>(viewer_.take());
-  while (const auto answer = client_.take()) on_answer(*answer);
+  for (EventViewer& viewer : people_.viewers) viewer.move(clients_network(), clock_.now());
+  for (ConsoleClient& client : people_.clients)
+    while (const auto answer = client.take()) on_answer(*answer);
 }
 
-void World::on_answer(const Answered& answer) {
-  const Asked& asked = answer.asked;
-  say("answer " + std::to_string(answer.status) + ' ' + asked.agent);
-  counts_.add("answer " + std::to_string(answer.status));
-  if (answer.status == 0) {
-    verdict_.require(answer.was_warned || !asked.is_complete, "console", "a request has no answer");
+// Nothing is due any more.
+void World::check_console() {
+  if (!run_->console || !run_->tree) return;
+  people_.tasks.check_quiet(*run_->tree);
+  const auto deadline = run_->runtime.next_deadline();
+  // Events are merged for 20 ms, and sent together for as long.
+  if (deadline && *deadline <= clock_.now() + std::chrono::milliseconds(40)) return;
+  for (const EventViewer& viewer : people_.viewers)
+    if (viewer.is_current()) check_viewer(viewer);
+  check_late_viewer();
+}
+
+// It has what happened since it has loaded all agents, in its order, and shows what is.
+void World::check_viewer(const EventViewer& viewer) {
+  const std::vector<std::string>& seen = viewer.lines();
+  const std::vector<std::string>& all = people_.lines;
+  const std::size_t count = std::min(seen.size(), all.size());
+  const auto [one, other] =
+      std::mismatch(seen.rbegin(), seen.rbegin() + static_cast<std::ptrdiff_t>(count), all.rbegin());
+  verdict_.require(seen.size() <= all.size() && one == seen.rend(), "viewer",
+                   "a viewer has missed an event, or got one twice: " +
+                       (other == all.rend() ? std::string("more than there were") : *other) +
+                       ", and it has " + (one == seen.rend() ? std::string("none") : *one));
+  for (const auto& [key, text] : viewer.texts()) {
+    const std::string& whole = people_.texts[key];
+    verdict_.require(
+        whole.ends_with(text), "viewer",
+        "a viewer has another text of " + std::get<0>(key) + ": \"" + text + "\" of \"" + whole + '"');
+  }
+  std::size_t agents = 0;
+  run_->tree->walk([&](const Agent& agent) {
+    ++agents;
+    check_shown(viewer, agent);
+  });
+  verdict_.require(agents == viewer.agents().size(), "viewer", "a viewer shows agents that are gone");
+  counts_.add("a viewer was compared");
+}
+
+void World::check_shown(const EventViewer& viewer, const Agent& agent) {
+  const std::string id = agent.id();
+  const auto found = viewer.agents().find(id);
+  verdict_.require(found != viewer.agents().end(), "viewer", "a viewer does not show " + id);
+  if (found == viewer.agents().end() || !gates_.is_leased(id)) return;
+  const ShownAgent& shown = found->second;
+  const AgentStatus status = agent.status().value();
+  const auto parent = agent.parent();
+  const std::string of = " of " + id + ", which is " + std::string(to_string(status.state));
+  verdict_.require(shown.state == to_string(status.state), "viewer",
+                   "a viewer shows the state " + shown.state + of);
+  verdict_.require(shown.paused == status.paused, "viewer", "a viewer shows another pause" + of);
+  verdict_.require(
+      // There is no event of a hold that grows.
+      shown.held == status.queue_held || hold_grows_, "viewer",
+      std::string("a viewer shows a mailbox that is ") + (shown.held ? "" : "not ") + "held" + of);
+  verdict_.require(shown.parent == (parent ? parent.value().id() : std::string()), "viewer",
+                   "a viewer shows the parent " + shown.parent + of);
+  const UsageSeen spent = people_.spent[id];
+  verdict_.require(viewer.has_pages() || (shown.turns == spent.turns && shown.tokens == spent.tokens),
+                   "viewer", "a viewer shows another usage" + of);
+  // There is no event of a deferred stop of all agents.
+  verdict_.require(status.stop_pending || shown.stop_pending.empty() || all_deferred_, "viewer",
+                   "a viewer shows a stop that is pending" + of);
+  if (!healed_ || agent.busy()) return;  // what C++ code sends is shown with the next event
+  verdict_.require(shown.waiting == agent.queue_length().value(), "viewer",
+                   "a viewer shows " + std::to_string(shown.waiting) + " messages that wait" + of);
+}
+
+// The server does not wait for a viewer for more than half a minute.
+void World::check_late_viewer() {
+  if (!people_.viewers[1].is_blocking()) {
+    blocked_.clear();
     return;
   }
-  const bool has_no_tree = answer.body.find("society_not_initialized") != std::string::npos;
-  verdict_.require(is_known(answer.status) || (has_no_tree && !run_->tree), "console",
-                   "an answer " + std::to_string(answer.status) + ": " + answer.body);
-  const json body = json::parse(answer.body, nullptr, false);
-  verdict_.require(body.is_object(), "console", "an answer that is no JSON object: " + answer.body);
-  if (answer.status >= 300 || !run_->tree || !body.is_object()) return;
-  const bool stored = body.value("persisted", false);
-  const bool is_exact = asked.verbs_before == verbs_;  // nobody has called a verb since
-  if (!is_exact) may_take_effect(asked);               // perhaps after a verb of a callback
-  const auto found = run_->tree->find(asked.agent);
-  const bool is_closed = found && !can_process(found.value().state().value());
-  for (const char* const name : {"messageId", "taskId"}) {
-    if (!body.contains(name)) continue;
-    const MessageId id{std::stoull(body[name].get<std::string>().substr(1))};
-    sent_.push_back(id);
-    messages_.accepted(id, asked.agent, false);
-    if (stored && asked.request != Request::steer) messages_.stored(id);
-  }
-  if (asked.request == Request::terminate && body.value("terminated", false)) {
-    verdict_.require(!is_exact || !found || is_closed, "console", "a deleted agent is open: " + asked.agent);
-    gates_.goes(asked.agent, false);
-    if (stored && !found) stops_[asked.agent] = true;
-  }
-  if (is_stop(asked.request) && body.value("stopped", false) && is_exact) {
-    if (asked.request == Request::stop_all) {
-      gates_.stopped_all();
-    } else {
-      verdict_.require(!found || is_closed, "console", "a stopped agent is open: " + asked.agent);
-      gates_.stopped(asked.agent, true);
-      if (stored && is_closed) stops_[asked.agent] = false;
-    }
-  }
-  if (asked.request == Request::pause && body.value("paused", false) && is_exact)
-    gates_.paused(asked.agent, true);
-  if (asked.request == Request::pause_all && body.value("paused", false) && is_exact) gates_.paused_all(true);
-  if (asked.request == Request::resume && body.value("resumed", false) && is_exact && stored && !is_closed)
-    opened_.insert(asked.agent);
+  const auto step = std::chrono::seconds(2);
+  if (blocked_.empty() || clock_.now() - blocked_.back() >= step) blocked_.push_back(clock_.now());
+  const bool is_late = blocked_.size() > 3 && blocked_.back() - blocked_[1] > std::chrono::seconds(62);
+  verdict_.require(!is_late || people_.viewers[1].is_closed(), "viewer",
+                   "a viewer that does not read is not closed");
 }
 
 }  // namespace agentcore::sim

@@ -18,6 +18,10 @@ bool World::is_io_ready() {
   return is_real() ? is_readable(run_->runtime.poll_descriptor(), 0) : network_->is_ready();
 }
 
+ClientNetwork& World::clients_network() {
+  return *network_;
+}
+
 bool World::serve() {
   return run_->http && run_->http->wire() != nullptr && run_->http->wire()->serve();
 }

@@ -29,7 +29,7 @@ std::map<std::string, World::Stored> World::stored_agents() const {
 // Only if nobody calls a verb between the flush and the end, or within the restore.
 std::optional<std::map<std::string, World::Stored>> World::flushed_agents() {
   const bool is_possible = setup_[Knob::store] != 0 && run_ && run_->tree && !killed_ &&
-                           !tree_is_destroyed_ && pending_.empty() && !throws_ && client_.asked().empty() &&
+                           !tree_is_destroyed_ && pending_.empty() && !throws_ && !people_.is_asking() &&
                            problem().empty();
   if (!is_possible || steps_ % 3 != 0) return std::nullopt;
   // What the end of a commit brings about is in the next one.

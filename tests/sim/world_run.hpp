@@ -20,17 +20,13 @@ struct World::Run {
         http(world.setup_[Knob::models] == 0
                  ? nullptr
                  : std::make_unique<HttpModels>(runtime, world.clock_, world.setup_, world.http_host())),
+        console(open_console(world)),
         tree(std::make_unique<AgentTree>(runtime, options(world, client()))),
         audit(*tree, world.setup_[Knob::store] != 0) {
     wake = runtime.on_wake([&world] { world.woken_ = true; });
     llm.on_chat = [&world](test::FakeClient&, test::FakeClient::Call& call) { world.begin_model_call(call); };
     events = tree->on_event([&world](const Event& event) { world.on_event(event); });
-    if (world.setup_[Knob::console] == 0) return;
-    ConsoleOptions as_opened;
-    as_opened.port = 8700;
-    as_opened.max_writes_per_second = 1'000'000;
-    console = Console::open(runtime, std::move(as_opened)).value();
-    shown = console->show(*tree);
+    if (console) shown = console->show(*tree);
   }
   ~Run() {
     events.reset();
@@ -57,8 +53,13 @@ struct World::Run {
     if (world.setup_[Knob::small_bytes] != 0) options.max_idle_connections = 1;
     return options;
   }
-  static TreeOptions options(World& world, LlmClient& llm) {
-    TreeOptions options = options_of(world, llm);
+  std::unique_ptr<Console> open_console(World& world) {
+    if (world.setup_[Knob::console] == 0) return nullptr;
+    return Console::open(runtime, world.console_options()).value();
+  }
+  TreeOptions options(World& world, LlmClient& client) const {
+    TreeOptions options = options_of(world, client);
+    if (console) options.audit = console->receipts();
     world.turn_rules_.tree_has(options);
     return options;
   }
@@ -90,9 +91,9 @@ struct World::Run {
   Runtime runtime;
   test::FakeClient llm;
   std::unique_ptr<HttpModels> http;  // null: agents call `llm`
+  std::unique_ptr<Console> console;  // null: none
   std::unique_ptr<AgentTree> tree;
   test::Audit audit;
-  std::unique_ptr<Console> console;  // null: none
   Subscription wake, events, shown;
   std::optional<TimePoint> asked;  // the last answer of next_deadline() that was in the future
   bool more = true;                // the last poll said that work is left

@@ -100,6 +100,8 @@ bool World::act_by_stop(const Command& command) {
       cuts_later_ = cuts_later_ || options.cut != StopCut::all;
       const bool of_message = bool(options.message), below = options.scope == InterruptScope::subtree;
       const std::uint64_t turn = turn_between_polls(id);
+      if (below && options.queue == QueueAction::hold && who.is_queue_held().value_or(false))
+        hold_grows_ = true;
       const VerbResult result = who.interrupt(std::move(options));
       note_result(command, result);
       if (!result.took_effect() || of_message) return true;
@@ -228,6 +230,7 @@ bool World::act_on_tree(const Command& command) {
       if (now && result.accepted()) reports_.due(report);
       if (result.took_effect() && now) gates_.stopped_all();
       if (result.took_effect() && !now) gates_.deferred({}, true, when, {});
+      all_deferred_ = all_deferred_ || !now;
       return true;
     }
     case Act::resume_all: {
@@ -262,14 +265,14 @@ bool World::act_on_tree(const Command& command) {
       const std::string question = some_question(command.n[0]);
       const GrantScope scope =
           one_of(std::array{GrantScope::once, GrantScope::agent, GrantScope::subtree}, command.n[1]);
-      {
+      const std::size_t approval = [&] {
         const test::HostCode host;
-        approvals_.approves(question, scope);
-      }
+        return approvals_.approves(question, scope);
+      }();
       const AnswerResult result = tree.approve(question, scope);
       note_result(command, result);
       if (!killed_) questions_.verb_ended(question, {}, result.accepted(), QuestionOutcome::answered);
-      if (!result) approvals_.approve_was_refused();
+      if (!result) approvals_.was_refused(approval);
       return true;
     }
     case Act::decline: {

@@ -11,6 +11,13 @@ bool AgentPath::is_below(std::uint64_t root) const noexcept {
   return false;
 }
 
+std::optional<StopWhen> pending_stop_of(const Agent& agent) {
+  const Result<AgentStatus> status = agent.status();
+  const bool goes_on =
+      status && status->state != AgentState::stopped && status->state != AgentState::terminating;
+  return goes_on ? status->stop_pending : std::nullopt;
+}
+
 AgentEntry* AgentDirectory::find(const Agent& agent) noexcept {
   const auto found = by_agent_.find(agent);
   return found == by_agent_.end() ? nullptr : found->second;
@@ -52,6 +59,9 @@ AgentEntry& AgentDirectory::add(const Agent& agent, std::string id, const AgentE
   made.created = made.active = now;
   const Result<std::size_t> waiting = agent.queue_length();
   made.queue_length = waiting ? *waiting : 0;
+  const Result<bool> held = agent.is_queue_held();
+  made.queue_held = held && *held;
+  made.stop_pending = pending_stop_of(agent);
   AgentEntry& entry = entries_.emplace(serial, std::move(made)).first->second;
   try {
     by_agent_.emplace(agent, &entry);

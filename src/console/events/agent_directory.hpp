@@ -57,12 +57,18 @@ struct AgentEntry {
   std::optional<double> cost = {};
   std::uint64_t turns = 0;
   std::size_t queue_length = 0;  // as the viewers know it
+  // The same of its hold, and of a stop that is pending, which may be those of an ancestor.
+  bool queue_held = false;
+  std::optional<StopWhen> stop_pending = {};
   LiveAnswer live = {};
   bool has_gap = false;  // a piece of an answer of this turn is in no event, because no viewer wanted it
   std::shared_ptr<TextWanted> text_wanted = {};  // null: never wanted yet
 
   std::uint64_t serial() const noexcept { return path->serial; }
 };
+
+// The stop that is pending for an agent that is not stopped yet.
+std::optional<StopWhen> pending_stop_of(const Agent& agent);
 
 // The agents of a tree, by id and in the order of their creation. An agent has a smaller serial than its
 // descendants. @loop_thread

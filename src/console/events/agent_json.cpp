@@ -54,7 +54,7 @@ Json to_json(const AgentEntry& entry) {
                {"queueLength", waiting ? *waiting : 0},
                {"createdAt", to_milliseconds(entry.created)},
                {"lastActiveAt", to_milliseconds(entry.active)}};
-  if (status && status->stop_pending) json.set("stopPending", to_string(*status->stop_pending));
+  if (const auto when = pending_stop_of(entry.agent)) json.set("stopPending", to_string(*when));
   json.set("usage", usage);
   return json;
 }

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <new>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace agentcore::detail::console {
@@ -77,6 +79,7 @@ void EventFeed::leave() {
   merge_timer_ = 0;
   unwritten_.clear();
   queues_.clear();
+  changed_above_.clear();
   directory_.clear();
 }
 
@@ -104,6 +107,7 @@ void EventFeed::take(const Event& event) {
   }
   if (const auto* const pause = event.get<PauseChanged>(); pause != nullptr && pause->agent == Agent())
     return publish_tree_pause(*pause);
+  if (event.get<StopPending>() != nullptr && event.agent() == Agent()) return look_below(nullptr, event.body);
   const auto* const persisted = event.get<StopPersisted>();
   AgentEntry* const entry = directory_.enter(event.agent(), now);
   if (entry == nullptr && persisted == nullptr) return;
@@ -115,6 +119,7 @@ void EventFeed::take(const Event& event) {
   Json json = json_of(event, entry);
   if (entry == nullptr) json.set("agentId", persisted->agent_id);
   if (!json.is_null()) publish(entry, std::move(json));
+  look_below(entry, event.body);
   if (event.get<AgentDeleted>() != nullptr) {
     unwritten_.erase(entry->serial());
     queues_.erase(entry->serial());
@@ -127,6 +132,7 @@ void EventFeed::take(const Event& event) {
 Json EventFeed::json_of(const Event& event, const AgentEntry* entry) const {
   if (event.get<AgentCreated>() != nullptr) return {{"type", "created"}, {"agent", to_json(*entry)}};
   if (const auto* changed = event.get<PauseChanged>()) return pause_json(*entry, *changed);
+  if (event.get<QueueHeld>() != nullptr) return {{"type", "queue_held"}, {"held", entry->queue_held}};
   return to_json(event.body);
 }
 
@@ -171,6 +177,11 @@ void EventFeed::update(AgentEntry& entry, const EventBody& body) {
     LiveAnswer& live = entry.live;
     live.text.resize(
         std::min(live.text.size(), reask->kept_bytes > live.dropped ? reask->kept_bytes - live.dropped : 0));
+  } else if (std::get_if<QueueHeld>(&body) != nullptr) {
+    const Result<bool> held = entry.agent.is_queue_held();
+    entry.queue_held = held && *held;
+  } else if (std::get_if<StopPending>(&body) != nullptr || std::get_if<StateChanged>(&body) != nullptr) {
+    entry.stop_pending = pending_stop_of(entry.agent);
   } else if (const auto* end = std::get_if<TurnEnded>(&body)) {
     entry.live = {};
     entry.has_gap = false;
@@ -241,12 +252,77 @@ void EventFeed::publish_queues() {
   for (const std::uint64_t serial : std::exchange(queues_, {})) {
     const auto found = directory_.entries().find(serial);
     if (found == directory_.entries().end()) continue;
-    AgentEntry& entry = *directory_.find(found->second.agent);
-    const Result<std::size_t> waiting = entry.agent.queue_length();
-    if (!waiting || *waiting == entry.queue_length) continue;
-    entry.queue_length = *waiting;
-    publish(&entry, {{"type", "queue"}, {"length", *waiting}});
+    publish_queue(*directory_.find(found->second.agent));
   }
+}
+
+void EventFeed::publish_queue(AgentEntry& entry) {
+  const Result<std::size_t> waiting = entry.agent.queue_length();
+  if (!waiting || *waiting == entry.queue_length) return;
+  entry.queue_length = *waiting;
+  publish(&entry, {{"type", "queue"}, {"length", *waiting}});
+}
+
+void EventFeed::publish_hold(AgentEntry& entry) {
+  const Result<bool> held = entry.agent.is_queue_held();
+  if (!held || *held == entry.queue_held) return;
+  entry.queue_held = *held;
+  publish(&entry, {{"type", "queue_held"}, {"held", *held}});
+}
+
+void EventFeed::publish_pending_stop(AgentEntry& entry, const StopOrigin& origin) {
+  const std::optional<StopWhen> pending = pending_stop_of(entry.agent);
+  const std::optional<StopWhen> known = std::exchange(entry.stop_pending, pending);
+  if (pending == known) return;
+  publish(&entry, {{"type", "stop_pending"},
+                   {"when", to_string(pending ? *pending : *known)},
+                   {"withdrawn", !pending},
+                   {"caller", origin.caller()},
+                   {"reason", origin.reason()}});
+}
+
+// An agent is held with an ancestor, and stopped with it, which has the only event of the tree. A verb on a
+// subtree makes many such events: what is below is looked at once for all of them.
+void EventFeed::look_below(const AgentEntry* above, const EventBody& body) {
+  const auto* const stop = std::get_if<StopPending>(&body);
+  if (stop == nullptr && std::get_if<QueueHeld>(&body) == nullptr) return;
+  std::optional<StopOrigin>& origin = changed_above_[above ? above->serial() : 0];
+  if (stop != nullptr) origin = stop->origin;
+  start_merge();
+}
+
+void EventFeed::publish_below() {
+  const auto changed = std::exchange(changed_above_, {});
+  if (changed.empty()) return;
+  const auto of_all = changed.find(0);
+  // By serial of the agents that are looked at: who asked for the stop. A parent comes before its children.
+  std::unordered_map<std::uint64_t, std::optional<StopOrigin>> origins;
+  const auto& entries = directory_.entries();
+  for (auto next = entries.lower_bound(changed.begin()->first); next != entries.end(); ++next) {
+    const AgentPath* const parent = next->second.path->parent.get();
+    const auto above = parent ? origins.find(parent->serial) : origins.end();
+    const auto own = changed.find(next->first);
+    if (own == changed.end() && above == origins.end() && of_all == changed.end()) continue;
+    std::optional<StopOrigin> origin;
+    if (own != changed.end()) origin = own->second;
+    if (!origin && above != origins.end()) origin = above->second;
+    if (!origin && of_all != changed.end()) origin = of_all->second;
+    AgentEntry& entry = *directory_.find(next->second.agent);
+    publish_hold(entry);
+    publish_pending_stop(entry, origin.value_or(StopOrigin()));
+    origins.emplace(next->first, std::move(origin));
+  }
+}
+
+// Else a viewer that reads the answer would show it until the next change.
+void EventFeed::show(const AgentEntry& entry) noexcept {
+  guarded([&] {
+    AgentEntry* const shown = directory_.find(entry.agent);
+    if (shown == nullptr) return;
+    publish_queue(*shown);
+    publish_hold(*shown);
+    publish_pending_stop(*shown, {});
+  });
 }
 
 void EventFeed::start_merge() {
@@ -258,6 +334,7 @@ void EventFeed::start_merge() {
         guarded([this] {
           flush_text();
           publish_queues();
+          publish_below();
         });
       },
       loop::TimerUse::watch);

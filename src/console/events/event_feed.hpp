@@ -12,7 +12,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <unordered_set>
 
 namespace agentcore::detail::console {
@@ -45,6 +47,9 @@ class EventFeed {
   void flush_text();
   // The mailbox of this agent may have changed.
   void look_at_queue(const AgentEntry& entry) noexcept;
+  // An answer is about to show the agent: what it says of the mailbox and of a stop that is pending is in the
+  // log then.
+  void show(const AgentEntry& entry) noexcept;
   // An event of no agent, or of an agent that is no event of the tree. Without memory for it the viewers load
   // everything again.
   void publish(const AgentEntry* entry, Json event);
@@ -64,7 +69,12 @@ class EventFeed {
                 bool is_reasoning);
   void flush_text(AgentEntry& entry);
   void append_text(AgentEntry& entry, std::string_view type, std::string& text);
+  void publish_queue(AgentEntry& entry);
   void publish_queues();
+  void publish_hold(AgentEntry& entry);
+  void publish_pending_stop(AgentEntry& entry, const StopOrigin& origin);
+  void look_below(const AgentEntry* above, const EventBody& body);
+  void publish_below();
   void start_merge();
 
   const std::shared_ptr<loop::Engine> engine_;
@@ -75,7 +85,10 @@ class EventFeed {
   AgentDirectory directory_;
   std::unordered_set<std::uint64_t> unwritten_;  // serials of the agents with text that is not in the log
   std::unordered_set<std::uint64_t> queues_;     // of those whose mailbox may have changed
-  std::uint64_t merge_timer_ = 0;                // 0: none
+  // By serial of an agent whose hold or pending stop has changed, and that of all below it: who asked for the
+  // stop. 0: all agents.
+  std::map<std::uint64_t, std::optional<StopOrigin>> changed_above_;
+  std::uint64_t merge_timer_ = 0;  // 0: none
   Subscription events_;
 };
 

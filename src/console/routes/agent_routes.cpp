@@ -25,6 +25,7 @@ std::optional<Response> list_agents(RouteCall& call) {
   Json last = nullptr;
   auto next = entries.upper_bound(after);
   for (; next != entries.end() && agents.size() < limit; ++next) {
+    call.core.feed.show(next->second);
     agents.push_back(to_json(next->second));
     last = next->first;
   }
@@ -52,6 +53,7 @@ std::optional<Response> show_agent(RouteCall& call) {
     if (task.kind == TaskKind::tool_call || task.kind == TaskKind::background)
       calls.push_back(json_of_call(task));
   }
+  call.core.feed.show(entry);
   return json_response({{"agent", to_json(entry)}, {"turn", std::move(turn)}, {"calls", std::move(calls)}});
 }
 

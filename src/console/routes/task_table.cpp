@@ -165,6 +165,7 @@ void TaskTable::end(Task& task, const MessageEnd& end) {
     if (!task.has_ended()) task.phase = Task::Phase::terminated;
   }
   for (const auto& waiting : std::exchange(task.on_end, {})) waiting();
+  forget_old();
 }
 
 void TaskTable::publish_end(Task& task, const MessageEnd& end) {
@@ -197,11 +198,14 @@ void TaskTable::publish(Task& task, Json event) {
   on_change_();
 }
 
-// Tasks that run are kept.
+// Tasks that run are kept, and take no place of those that have ended.
 void TaskTable::forget_old() {
-  for (std::size_t i = tasks_.size();
-       i-- > 0 && (tasks_.size() > kept_ || event_bytes_ > max_bytes_of_all);) {
+  if (tasks_.size() <= kept_ && event_bytes_ <= max_bytes_of_all) return;
+  auto ended = static_cast<std::size_t>(
+      std::count_if(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->has_ended(); }));
+  for (std::size_t i = tasks_.size(); i-- > 0 && (ended > kept_ || event_bytes_ > max_bytes_of_all);) {
     if (!tasks_[i]->has_ended()) continue;
+    --ended;
     event_bytes_ -= tasks_[i]->event_bytes;
     by_id_.erase(tasks_[i]->id);
     tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(i));

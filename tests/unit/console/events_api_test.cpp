@@ -361,3 +361,51 @@ TEST_CASE("a viewer sees how many messages wait in a mailbox", "[console]") {
   until_last(0);
   CHECK(lengths() == std::vector<int>{1, 2, 1, 0});
 }
+
+TEST_CASE("what the list of agents has shown of a mailbox is corrected by an event", "[console]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  REQUIRE(agent.pause().accepted());
+  life.runtime.run_until_idle();
+  ConsoleClient stream = life.follow("/api/events");
+  REQUIRE(agent.send("it waits"));
+  CHECK(life.get("/api/agents").json()["agents"][0]["queueLength"] == 1);
+  REQUIRE(agent.clear_queue());
+  const auto is_empty = [](const json& event) { return event["type"] == "queue" && event["length"] == 0; };
+  life.until(
+      [&] {
+        const auto events = ConsoleLife::events_of(stream);
+        return std::any_of(events.begin(), events.end(), is_empty);
+      },
+      {&stream});
+}
+
+TEST_CASE("a viewer learns that agents are held or to be stopped with their ancestor", "[console]") {
+  ConsoleLife life;
+  const Agent root = life.create("root");
+  life.create("child", "root");
+  life.create("other");
+  ConsoleClient stream = life.follow("/api/events");
+  const auto of_child = [&](const char* type) {
+    std::vector<json> found;
+    for (const json& event : ConsoleLife::events_of(stream))
+      if (event["type"] == type && event["agentId"] == "child") found.push_back(event);
+    return found;
+  };
+  REQUIRE(root.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}).accepted());
+  life.until([&] { return of_child("queue_held").size() == 1; }, {&stream});
+  CHECK(of_child("queue_held")[0]["held"] == true);
+  REQUIRE(root.release_queue().accepted());
+  life.until([&] { return of_child("queue_held").size() == 2; }, {&stream});
+  CHECK(of_child("queue_held")[1]["held"] == false);
+  life.llm.enqueue({.silent = true});
+  REQUIRE(root.send("work"));
+  life.until([&] { return life.llm.open_calls() == 1; });
+  REQUIRE(root.stop({.when = StopWhen::after_turn}).accepted());
+  life.until([&] { return of_child("stop_pending").size() == 1; }, {&stream});
+  CHECK(of_child("stop_pending")[0]["when"] == "after_turn");
+  REQUIRE(root.resume().accepted());
+  life.until([&] { return of_child("stop_pending").size() == 2; }, {&stream});
+  CHECK(of_child("stop_pending")[1]["withdrawn"] == true);
+  CHECK(types_of(ConsoleLife::events_of(stream), "other").empty());
+}

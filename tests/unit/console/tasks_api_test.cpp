@@ -305,6 +305,18 @@ TEST_CASE("a key is known longer than its task is kept", "[console]") {
   CHECK(life.request("POST", "/tasks", body, key).json() == first);
 }
 
+TEST_CASE("a task that runs takes no place of those that have ended", "[console]") {
+  ConsoleLife life({.kept_tasks = 1});
+  life.create("a");
+  life.create("b");
+  life.llm.enqueue({.deltas = {"Hi."}});
+  const std::string ended = life.post("/tasks", R"({"agentId":"a","prompt":"say hello"})").json()["taskId"];
+  life.runtime.run_until_idle();
+  life.llm.enqueue({.silent = true});
+  life.post("/tasks", R"({"agentId":"b","prompt":"think"})");
+  CHECK(life.get("/tasks/" + ended).json()["status"] == "completed");
+}
+
 TEST_CASE("a key that is too long is refused", "[console]") {
   ConsoleLife life;
   life.create("a");
