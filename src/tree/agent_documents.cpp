@@ -65,8 +65,9 @@ bool works_for_call(const Node& node) noexcept {
   return data && data->of_call;
 }
 
-bool has_pending_delete(const Node& node) noexcept {
-  return node.extends_below(Node::grade_deletes);
+// Also by a delete that is pending, or that waits for a stop.
+bool is_deleted(const Node& node) noexcept {
+  return node.load().gate() == core::Gate::terminate || node.extends_below(Node::grade_deletes);
 }
 
 Error out_of_memory_of_document() {
@@ -78,7 +79,7 @@ Error out_of_memory_of_document() {
 Result<std::string> AgentDocuments::export_agents(core::NodeId root, const ExportOptions& options) {
   Node* const node = tree_.reach(root);
   if (!node || !node->spec) return tree_.missing(no_agent_text);
-  if (auto problem = problem_of(*node, root)) return *std::move(problem);
+  if (auto problem = problem_of(*node)) return *std::move(problem);
   const LoopEntry entry(tree_.lifetime);
   try {
     AgentDocument document;
@@ -86,13 +87,12 @@ Result<std::string> AgentDocuments::export_agents(core::NodeId root, const Expor
     while (!open.empty()) {
       const auto [next, parent] = open.back();
       open.pop_back();
+      tree_.table.leases().check(*next);
       if (auto added = add(*next, parent, document); !added) return added.error();
       const std::uint64_t number = document.agents.size();
       if (options.descendants)  // the newest comes first in the list, and last from the stack
         for (Node* child = tree_.table.first_child(*next); child; child = tree_.table.next_sibling(*child)) {
-          const bool is_gone = look(*child, child->id()).effective == AgentState::terminating ||
-                               has_pending_delete(*child) || works_for_call(*child);
-          if (!is_gone) open.emplace_back(child, number);
+          if (!is_deleted(*child) && !works_for_call(*child)) open.emplace_back(child, number);
         }
     }
     return to_json(document);
@@ -102,10 +102,10 @@ Result<std::string> AgentDocuments::export_agents(core::NodeId root, const Expor
 }
 
 // Why the agent is in no document.
-std::optional<Error> AgentDocuments::problem_of(const Node& node, core::NodeId id) const {
-  bool deletes = look(node, id).effective == AgentState::terminating, of_call = false;
+std::optional<Error> AgentDocuments::problem_of(const Node& node) {
+  bool deletes = false, of_call = false;
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
-    deletes = deletes || has_pending_delete(*up);
+    deletes = deletes || is_deleted(*up);
     of_call = of_call || works_for_call(*up);
   }
   if (deletes) return Error{Errc::agent_terminating, "the agent is being deleted"};
@@ -145,6 +145,10 @@ AgentRecord AgentDocuments::record_of(const Node& node) const {
   record.grade = packed.stop_grade();
   record.grade_below = node.grade_of_descendants();
   record.stopped_by_ancestor = node.settling.stopped_by_ancestor;
+  if (node.extends_below(Node::stays_stopped)) {  // by a stop of its own, below one of an ancestor
+    if (record.gate == core::Gate::open) record.gate = core::Gate::stop_self;
+    record.stopped_by_ancestor = false;
+  }
   record.paused = packed.is_paused();
   record.held = packed.is_held();
   record.holds_below = record.held && node.extends_below(Node::hold_below);

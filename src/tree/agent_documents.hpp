@@ -31,7 +31,7 @@ class AgentDocuments {
 
   Result<void> add(core::Node& node, std::uint64_t parent, persist::AgentDocument& document);
   persist::AgentRecord record_of(const core::Node& node) const;
-  std::optional<Error> problem_of(const core::Node& node, core::NodeId id) const;
+  static std::optional<Error> problem_of(const core::Node& node);
   std::size_t spec_of(const core::Node& node, persist::AgentDocument& document);
 
   std::optional<Error> problem_of(const persist::AgentDocument& document) const;

@@ -105,8 +105,10 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
                                                                "program_hangs",
                                                                "program_forks",
                                                                "program_leaves",
-                                                               "program_calls_fail"};
-static_assert(act_names.back() == "program_calls_fail");
+                                                               "program_calls_fail",
+                                                               "export_agents",
+                                                               "import_agents"};
+static_assert(act_names.back() == "import_agents");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
     "store",       "background_store", "durability", "turns_go_on", "max_attempts",    "mailbox_limit",

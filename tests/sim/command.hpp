@@ -122,8 +122,11 @@ enum class Act : std::uint8_t {
   program_forks,
   program_leaves,
   program_calls_fail,
+  // Agents as documents.
+  export_agents,
+  import_agents,
 };
-constexpr std::size_t act_count = static_cast<std::size_t>(Act::program_calls_fail) + 1;
+constexpr std::size_t act_count = static_cast<std::size_t>(Act::import_agents) + 1;
 std::string_view to_string(Act act) noexcept;
 
 // Where a command takes place: between two polls, or within the next callback of a kind.

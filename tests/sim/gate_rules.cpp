@@ -20,6 +20,7 @@ void GateRules::created(const Agent& agent) {
   parents_[id] = parent ? parent.value().id() : std::string();
   children_[parents_[id]].insert(id);
   if (agent.role().value() == AgentRole::user) people_.insert(id);
+  if (const auto from = imported_.extract(id)) imported(id, from.mapped().first, from.mapped().second);
 }
 
 void GateRules::deleted(const std::string& id) {
@@ -47,6 +48,7 @@ void GateRules::forget() {
   going_.clear();
   turns_.clear();
   own_.clear();
+  imported_.clear();
   all_stopped_ = false;
   now_ = reported_ = {};
 }
@@ -59,6 +61,26 @@ void GateRules::restored(const Agent& agent) {
   created(agent);
   if (length) lease_begins(agent.id(), *length);  // in full
   if (!can_process(agent.state().value())) now_.agents.insert(agent.id());
+}
+
+GateRules::Own GateRules::own_of(const std::string& id) const {
+  Own own;
+  if (const auto stop = own_.find(id); stop != own_.end()) own.stop = stop->second;
+  own.is_paused = now_.paused.contains(id);
+  if (const auto lease = leases_.find(id); lease != leases_.end()) own.lease = lease->second.length;
+  return own;
+}
+
+void GateRules::imported(const std::string& id, const Own& own, bool is_closed) {
+  if (!parents_.contains(id)) {  // its AgentCreated is still to come
+    imported_[id] = {own, is_closed};
+    return;
+  }
+  if (own.lease) lease_begins(id, *own.lease);  // in full
+  if (own.is_paused) paused(id, true);
+  if (!is_closed) return;
+  now_.agents.insert(id);
+  if (own.stop) own_[id] = *own.stop;
 }
 
 std::set<std::string> GateRules::subtree(const std::string& id) const {

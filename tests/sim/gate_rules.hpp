@@ -36,6 +36,15 @@ class GateRules {
   void forget();
   void restored(const Agent& agent);
 
+  // What of an agent is its own, for one that is made of its document (checkpoint.hpp).
+  struct Own {
+    std::optional<bool> stop;  // true: with cascade
+    bool is_paused = false;
+    std::optional<Duration> lease;
+  };
+  Own own_of(const std::string& id) const;
+  void imported(const std::string& id, const Own& own, bool is_closed);
+
   // Verbs that have taken effect.
   void stopped(const std::string& id, bool cascade);
   void stopped_all();
@@ -132,6 +141,7 @@ class GateRules {
   std::map<std::string, std::set<std::string>> children_, forks_;
   // Agents on which a stop was called itself since their last resume; true: with cascade.
   std::map<std::string, bool> own_;
+  std::map<std::string, std::pair<Own, bool>> imported_;  // whose AgentCreated is still to come
   bool all_stopped_ = false;
   std::set<std::string> being_resumed_;
   std::set<std::string> going_;                 // below an accepted delete

@@ -135,6 +135,38 @@ void add_calm(Script& script, Random random) {
   }
 }
 
+Command any_of(Random& random, Act act) {
+  return {.act = act, .n = {random.below(1000), random.below(1000), random.below(1000)}};
+}
+
+void insert(Script& script, Random& random, const std::vector<Command>& commands) {
+  const std::uint32_t at = 1 + random.below(static_cast<std::uint32_t>(script.commands.size()));
+  script.commands.insert(script.commands.begin() + at, commands.begin(), commands.end());
+}
+
+// In a quarter of the runs agents are exported, and imported again: beside the others, or in their place.
+void add_documents(Script& script, Random random) {
+  if (!random.once_in(4)) return;
+  for (std::uint32_t left = 1 + random.below(3); left != 0; --left) {
+    std::vector<Command> commands = {any_of(random, Act::export_agents)};
+    if (random.once_in(2)) {
+      const std::array ends = {Act::terminate, Act::terminate, Act::restart, Act::kill};
+      commands.push_back(any_of(random, ends[random.below(ends.size())]));
+      commands.back().n[0] = commands.front().n[0];
+      commands.push_back({.act = Act::poll_until_quiet});
+    }
+    if (random.once_in(2)) commands.push_back(any_of(random, Act::import_agents));
+    insert(script, random, commands);
+  }
+  for (std::uint32_t left = 1 + random.below(4); left != 0; --left) {
+    Command command = any_of(random, Act::import_agents);
+    if (random.once_in(4))
+      command.place.number =
+          static_cast<std::uint8_t>(1 + random.below(static_cast<std::uint32_t>(place_count() - 1)));
+    insert(script, random, {command});
+  }
+}
+
 // In half of the runs commands have further options, and in some of these the tree grows.
 void add_options(Script& script, Random random) {
   if (random.once_in(2)) return;
@@ -275,6 +307,7 @@ Script script_of_seed(std::uint64_t seed) {
     script.commands.push_back(command);
   }
   add_small_limits(script.setup, Random(seed ^ 0x736d'616c'6cU));
+  add_documents(script, Random(seed ^ 0x646f'6375U));
   add_options(script, Random(seed ^ 0x6f70'7469U));
   add_calm(script, Random(seed ^ 0x6361'6c6dU));
   return script;

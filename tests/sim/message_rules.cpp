@@ -50,7 +50,12 @@ void MessageRules::see(const Event& event) {
     else
       held_.erase(event.agent().id());
   }
-  if (event.get<AgentCreated>() != nullptr) held_.erase(event.agent().id());
+  if (event.get<AgentCreated>() != nullptr) {
+    const std::string id = event.agent().id();
+    held_.erase(id);
+    for (auto& [message, known] : known_)  // of an agent of an earlier process, which is gone
+      known.may_be_gone = known.may_be_gone || (known.agent == id && !known.is_sent);
+  }
   if (const auto* ended = event.get<TurnEnded>()) end(ended->message, "the end of a turn");
   if (const auto* dropped = event.get<MessageDropped>()) end(dropped->id, "dropped");
   if (const auto* steered = event.get<Steered>()) {

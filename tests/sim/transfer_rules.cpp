@@ -28,7 +28,13 @@ void TransferRules::ended(const Ended& transfer) {
 
 void TransferRules::see(const Event& event) {
   const std::string id = event.agent().id();
-  if (event.get<AgentCreated>() != nullptr) spent_[id] = 0;
+  if (event.get<AgentCreated>() != nullptr) {
+    const auto spent = event.agent().spent();
+    if (!spent || spent.value().tokens != 0)
+      spent_.erase(id);  // imported
+    else
+      spent_[id] = 0;
+  }
   if (event.get<AgentDeleted>() != nullptr || event.get<AgentRestored>() != nullptr) {
     turns_.erase(id);
     spent_.erase(id);

@@ -21,6 +21,21 @@ void TurnRules::forked(const std::string& from, const std::string& id) {
   budget_changed(id);  // a share of it was used
 }
 
+std::optional<TurnRules::Limits> TurnRules::limits_of(const std::string& id) const {
+  const auto found = limits_.find(id);
+  if (found == limits_.end()) return std::nullopt;
+  Limits left = found->second;
+  if (const auto used = turns_of_budget_.find(id); used != turns_of_budget_.end() && left.turns != no_limit)
+    left.turns -= std::min<std::uint64_t>(used->second.size(), left.turns);
+  return left;
+}
+
+void TurnRules::imported(const std::string& id, const std::optional<Limits>& limits) {
+  turns_of_budget_.erase(id);
+  limits_.erase(id);
+  if (limits) limits_[id] = *limits;
+}
+
 void TurnRules::budget_changed(const std::string& id) {
   if (const auto limits = limits_.find(id); limits != limits_.end()) limits->second.turns = no_limit;
 }

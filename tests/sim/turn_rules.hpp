@@ -20,12 +20,23 @@ namespace agentcore::sim {
 
 class TurnRules {
  public:
+  struct Limits {
+    Duration timeout = no_limit;
+    std::size_t parallel = 1, tasks = 0;
+    std::uint32_t rounds = 12, repairs = 1;
+    std::uint64_t turns = no_limit;  // that use a model
+    bool is_handled = false;
+  };
+
   TurnRules(Verdict& verdict, const Clock& clock) : verdict_(verdict), clock_(clock) {}
 
   void tree_has(const TreeOptions& options) { max_reasks_ = options.max_reasks; }
   // What commands have made, with that spec.
   void created(const std::string& id, const AgentSpec& spec);
   void forked(const std::string& from, const std::string& id);
+  // Those that are left to it, if its spec is known; and of an agent that is made of its document.
+  std::optional<Limits> limits_of(const std::string& id) const;
+  void imported(const std::string& id, const std::optional<Limits>& limits);
   // Its budget was replaced.
   void budget_changed(const std::string& id);
   void accepted(MessageId id, std::optional<TimePoint> deadline);
@@ -43,13 +54,6 @@ class TurnRules {
 
  private:
   using Turn = std::pair<std::string, std::uint64_t>;
-  struct Limits {
-    Duration timeout = no_limit;
-    std::size_t parallel = 1, tasks = 0;
-    std::uint32_t rounds = 12, repairs = 1;
-    std::uint64_t turns = no_limit;  // that use a model
-    bool is_handled = false;
-  };
   struct Reasks {
     std::uint32_t all = 0, of_answers = 0;
   };

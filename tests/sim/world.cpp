@@ -116,23 +116,6 @@ void World::restore() {
     messages_.restore_was_cut();
 }
 
-RestoreOptions World::restore_options() {
-  RestoreOptions options;
-  options.durability = Durability(setup_[Knob::durability] % 3);
-  options.sync = store_.sync();
-  options.turns = setup_[Knob::turns_go_on] != 0 ? InterruptedTurns::go_on : InterruptedTurns::end;
-  options.max_attempts =
-      setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
-  messages_.attempts_are(options.max_attempts);
-  options.code.add_tools("tools", tools_);
-  options.code.add_llm("llm", &run_->client());
-  options.code.add_llm("other_llm", &run_->client(1));
-  options.code.add_handler("handler", handler());
-  options.code.add_tool_policy("policy", policy());
-  if (setup_[Knob::background_store] != 0) options.executor = &executor_;
-  return options;
-}
-
 // Nothing of the loop and of the console reaches the system.
 void World::install(Runtime& runtime) {
   if (is_real()) return;

@@ -29,6 +29,7 @@
 #include "support/observe/host_code.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/checkpoint.hpp>
 #include <agentcore/console.hpp>
 
 #include <array>
@@ -47,6 +48,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 namespace agentcore::sim {
+
+struct Documents;  // world_documents.hpp
+struct ExportedAgents;
 
 // A word of the host that no agent may hear of (G11).
 constexpr std::string_view secret = "SECRET";
@@ -151,6 +155,7 @@ class World {
   void act_by_kind(const Command& command);
   void restore();
   RestoreOptions restore_options();
+  CodeRegistry code(bool complete);
   void event_was_lost();
   bool comes_to_rest();
   bool fault_came() const noexcept;
@@ -161,6 +166,16 @@ class World {
   void edit(const Command& command, const Agent& who, MessageId id);
   bool act_on_conversation(const Command& command);
   bool act_on_tree(const Command& command);
+  // Agents as documents (world_documents.cpp).
+  bool act_on_documents(const Command& command);
+  void export_some(const Command& command);
+  void add_to_document(ExportedAgents& one, const Agent& agent, bool descendants, bool may_be_missing);
+  void check_not_exported(const Agent& who, const Error& error);
+  void check_in_another_tree(const ExportedAgents& one);
+  void import_some(const Command& command);
+  void import_one(const Command& command, const ExportedAgents& one, const std::string& text,
+                  const ImportOptions& options, bool is_complete, bool is_damaged);
+  void note_imported(const ExportedAgents& one, const Agent& agent, const ImportReport& made);
   bool act_as_model(const Command& command);
   bool act_as_server(const Command& command);
   bool act_as_tool(const Command& command);
@@ -339,6 +354,7 @@ class World {
   std::set<std::string> opened_;              // the store has their resume, and nothing has closed them since
   std::set<std::string> resumes_by_itself_;   // AgentSpec::auto_resume
   std::set<std::string> once_resumed_;        // of any agent of that id: a restart may bring that one back
+  std::shared_ptr<Documents> documents_;      // null: none yet
   std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0, program_starts_ = 0;
   std::optional<test::FailingAllocation> allocations_;  // until finish()
   FaultCounts fault_counts_{};

@@ -6,6 +6,31 @@
 
 namespace agentcore::sim {
 
+RestoreOptions World::restore_options() {
+  RestoreOptions options;
+  options.durability = Durability(setup_[Knob::durability] % 3);
+  options.sync = store_.sync();
+  options.turns = setup_[Knob::turns_go_on] != 0 ? InterruptedTurns::go_on : InterruptedTurns::end;
+  options.max_attempts =
+      setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
+  messages_.attempts_are(options.max_attempts);
+  options.code = code(true);
+  if (setup_[Knob::background_store] != 0) options.executor = &executor_;
+  return options;
+}
+
+// What the specs of World::spec() name.
+CodeRegistry World::code(bool complete) {
+  CodeRegistry code;
+  code.add_tools("tools", tools_);
+  code.add_llm("llm", &run_->client());
+  code.add_llm("other_llm", &run_->client(1));
+  if (!complete) return code;
+  code.add_handler("handler", handler());
+  code.add_tool_policy("policy", policy());
+  return code;
+}
+
 std::map<std::string, World::Stored> World::stored_agents() const {
   std::map<std::string, Stored> stored;
   run_->tree->walk([&](const Agent& agent) {

@@ -180,8 +180,10 @@ void EventFeed::update(AgentEntry& entry, const EventBody& body) {
   } else if (std::get_if<QueueHeld>(&body) != nullptr) {
     const Result<bool> held = entry.agent.is_queue_held();
     entry.queue_held = held && *held;
-  } else if (std::get_if<StopPending>(&body) != nullptr || std::get_if<StateChanged>(&body) != nullptr) {
+  } else if (std::get_if<StopPending>(&body) != nullptr) {
     entry.stop_pending = pending_stop_of(entry.agent);
+  } else if (const auto* change = std::get_if<StateChanged>(&body)) {
+    if (!can_process(change->to)) entry.stop_pending.reset();
   } else if (const auto* end = std::get_if<TurnEnded>(&body)) {
     entry.live = {};
     entry.has_gap = false;

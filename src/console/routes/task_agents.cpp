@@ -26,7 +26,7 @@ void TaskAgents::follow(AgentTree& tree) {
   tree.walk([this](const Agent& agent) {
     const Result<AgentState> state = agent.state();
     if (core::has_task_mark(agent))
-      find_again(agent, state && (*state == AgentState::waiting_llm || *state == AgentState::processing));
+      find_again(agent, state && (*state == AgentState::waiting_llm || *state == AgentState::processing), {});
   });
   events_ = tree.on_event([this](const Event& event) { take(event); });
 }
@@ -45,15 +45,17 @@ void TaskAgents::add(const Agent& agent, MessageId task) {
 }
 
 // A restart has brought it back. A message that waits is that of its task.
-void TaskAgents::find_again(const Agent& agent, bool in_turn) {
+void TaskAgents::find_again(const Agent& agent, bool in_turn, MessageId of_turn) {
   Entry& entry = agents_[agent];
+  entry.in_turn = in_turn;
+  if (in_turn) entry.task = of_turn;
   if (!in_turn && is_unused(agent)) end(agent, entry);
 }
 
 void TaskAgents::take(const Event& event) {
   if (const auto* restored = event.get<AgentRestored>()) {
     if (core::has_task_mark(restored->agent))
-      find_again(restored->agent, restored->fate == RestoredTurn::continues);
+      find_again(restored->agent, restored->fate == RestoredTurn::continues, restored->message);
     return;
   }
   if (agents_.empty()) return;
@@ -72,7 +74,8 @@ void TaskAgents::take(const Event& event) {
   } else if (const auto* ended = event.get<TurnEnded>()) {
     if (entry.task == MessageId{} || ended->message == entry.task) end(event.agent(), entry);
   } else if (const auto* dropped = event.get<MessageDropped>()) {
-    if (entry.task == MessageId{} || dropped->id == entry.task) end(event.agent(), entry);
+    const bool is_unknown = entry.task == MessageId{} && !entry.in_turn;
+    if (is_unknown || dropped->id == entry.task) end(event.agent(), entry);
   } else if (event.get<AgentDeleted>() != nullptr) {
     forget(event.agent());
   }

@@ -37,13 +37,15 @@ class TaskAgents {
 
  private:
   struct Entry {
-    MessageId task = {};  // 0: it was sent before a restart, and no turn has begun with it since
+    MessageId task = {};   // 0: it was sent before a restart, and no turn has begun with it since
+    bool in_turn = false;  // when it was found again
     bool has_ended = false;
     TimePoint until = {};  // if it has ended
   };
 
   void take(const Event& event);
-  void find_again(const Agent& agent, bool in_turn);
+  // `of_turn`: the message of the turn in progress, if it is known.
+  void find_again(const Agent& agent, bool in_turn, MessageId of_turn);
   void end(const Agent& agent, Entry& entry);
   void keep(const Agent& agent);
   void forget(const Agent& agent) noexcept;

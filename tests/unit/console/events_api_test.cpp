@@ -60,7 +60,7 @@ TEST_CASE("a viewer receives what happens to each agent", "[console][B20][X6]") 
 TEST_CASE("a viewer of a subtree receives no events of others", "[console]") {
   ConsoleLife life;
   life.create("root");
-  life.create("child", "root");
+  const Agent child = life.create("child", "root");
   life.create("other");
   ConsoleClient stream = life.follow("/api/events?subtree=root");
   life.post("/api/agent/other/stop?wait=settled");
@@ -383,7 +383,7 @@ TEST_CASE("what the list of agents has shown of a mailbox is corrected by an eve
 TEST_CASE("a viewer learns that agents are held or to be stopped with their ancestor", "[console]") {
   ConsoleLife life;
   const Agent root = life.create("root");
-  life.create("child", "root");
+  const Agent child = life.create("child", "root");
   life.create("other");
   ConsoleClient stream = life.follow("/api/events");
   const auto of_child = [&](const char* type) {
@@ -405,6 +405,7 @@ TEST_CASE("a viewer learns that agents are held or to be stopped with their ance
   life.until([&] { return of_child("stop_pending").size() == 1; }, {&stream});
   CHECK(of_child("stop_pending")[0]["when"] == "after_turn");
   REQUIRE(root.resume().accepted());
+  REQUIRE(child.send("work"));  // its state changes before the viewer learns of the resume
   life.until([&] { return of_child("stop_pending").size() == 2; }, {&stream});
   CHECK(of_child("stop_pending")[1]["withdrawn"] == true);
   CHECK(types_of(ConsoleLife::events_of(stream), "other").empty());

@@ -151,6 +151,40 @@ TEST_CASE("after a restart the agents of tasks are known, and their time starts 
   CHECK(life.exists(used));
 }
 
+TEST_CASE("a message that is dropped during a task that goes on over a restart does not end the task",
+          "[console][tasks]") {
+  GuardedStore store;
+  testing::ScriptedReply silent;
+  silent.silent = true;
+  std::string id;
+  {
+    TaskLife life;
+    REQUIRE(life.tree->restore(&store.records));
+    life.llm.enqueue(silent);
+    id = life.post("/tasks", R"({"prompt":"think"})").json()["agentId"];
+    life.until([&] { return life.llm.open_calls() == 1; });
+    REQUIRE(life.tree->flush());
+  }
+  TaskLife life({.task_retention = minutes(1)});
+  life.llm.enqueue(silent);
+  bool shown_later = false;
+  SECTION("the console shows the tree when it is restored") {
+  }
+  SECTION("the console shows the tree later") {
+    shown_later = true;
+    life.shown.reset();
+  }
+  REQUIRE(life.tree->restore(&store.records, {.turns = InterruptedTurns::go_on}));
+  life.until([&] { return life.llm.open_calls() == 1; });
+  if (shown_later) life.shown = life.console->show(*life.tree);
+  SendOptions late;
+  late.deadline = life.clock.now();
+  REQUIRE(life.tree->find(id).value().send("too late", std::move(late)));
+  life.poll();
+  life.pass(minutes(2));
+  CHECK(life.exists(id));
+}
+
 TEST_CASE("a console that shows a tree later knows the agents of its tasks", "[console][tasks]") {
   TaskLife life;
   const std::string agent = life.task();

@@ -1,0 +1,81 @@
+// The stops and deletes of agents in their document, also before they have settled.
+#include "support/catch.hpp"
+
+#include <agentcore/agentcore.hpp>
+#include <agentcore/checkpoint.hpp>
+#include <agentcore/testing/manual_clock.hpp>
+#include <agentcore/testing/scripted_client.hpp>
+
+#include <chrono>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+using namespace agentcore;
+
+namespace {
+
+struct Family {
+  Runtime runtime;
+  testing::ScriptedClient llm{runtime};
+  AgentTree tree{runtime, {.llm = &llm}};
+  Agent boss = tree.create({.id = "boss"}).value();
+  Agent child = boss.create_child({.id = "child"}).value();
+};
+
+}  // namespace
+
+TEST_CASE("a resume of an imported agent opens no agent that had a stop of its own",
+          "[checkpoint][export][stop][G3]") {
+  Family family;
+  bool is_settled = false;
+  SECTION("its stop has settled") {
+    is_settled = true;
+  }
+  SECTION("its stop has not settled") {
+  }
+  REQUIRE(family.boss.stop().took_effect());
+  if (is_settled) family.runtime.run_until_idle();
+  REQUIRE(family.child.stop().status == VerbStatus::no_effect);
+  const std::string document = export_agents(family.boss).value();
+  Runtime runtime;
+  testing::ScriptedClient llm(runtime);
+  AgentTree tree(runtime, {.llm = &llm});
+  const ImportReport made = import_agents(tree, document).value();
+  runtime.run_until_idle();
+  REQUIRE(made.agents.at(0).resume().took_effect());
+  runtime.run_until_idle();
+  CHECK(made.agents.at(0).state().value() == AgentState::idle);
+  CHECK(made.agents.at(1).state().value() == AgentState::stopped);
+}
+
+TEST_CASE("an agent whose delete waits for its stop is in no document", "[checkpoint][export][stop]") {
+  Family family;
+  REQUIRE(family.child.stop().took_effect());
+  REQUIRE(family.child.terminate().accepted());
+  REQUIRE(family.child.state().value() == AgentState::stopping);
+  const auto refused = export_agents(family.child);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::agent_terminating);
+  const std::string document = export_agents(family.boss).value();
+  CHECK(nlohmann::json::parse(document).at("agents").size() == 1);
+  Runtime runtime;
+  AgentTree tree(runtime);
+  CHECK(import_agents(tree, document));
+}
+
+TEST_CASE("an agent whose lease has run out is stopped in its document", "[checkpoint][export][stop][G3]") {
+  testing::ManualClock clock;
+  Runtime runtime({.clock = &clock});
+  testing::ScriptedClient llm(runtime);
+  AgentTree tree(runtime, {.llm = &llm});
+  const Agent boss = tree.create({.id = "boss"}).value();
+  REQUIRE(boss.create_child({.id = "child", .lease = std::chrono::minutes(1)}));
+  clock.advance(std::chrono::minutes(1));  // no poll has noticed it
+  const std::string document = export_agents(boss).value();
+  Runtime other;
+  AgentTree imported(other);
+  const ImportReport made = import_agents(imported, document).value();
+  CHECK(made.agents.at(0).state().value() == AgentState::idle);
+  CHECK(made.agents.at(1).state().value() == AgentState::stopping);
+}
