@@ -107,8 +107,13 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
                                                                "program_leaves",
                                                                "program_calls_fail",
                                                                "export_agents",
-                                                               "import_agents"};
-static_assert(act_names.back() == "import_agents");
+                                                               "import_agents",
+                                                               "open_scope",
+                                                               "scope_creates",
+                                                               "scope_attaches",
+                                                               "close_scope",
+                                                               "release_scope"};
+static_assert(act_names.back() == "release_scope");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
     "store",       "background_store", "durability", "turns_go_on", "max_attempts",    "mailbox_limit",

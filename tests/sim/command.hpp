@@ -125,8 +125,14 @@ enum class Act : std::uint8_t {
   // Agents as documents.
   export_agents,
   import_agents,
+  // Agents whose lifetime ends with a scope.
+  open_scope,
+  scope_creates,
+  scope_attaches,
+  close_scope,
+  release_scope,
 };
-constexpr std::size_t act_count = static_cast<std::size_t>(Act::import_agents) + 1;
+constexpr std::size_t act_count = static_cast<std::size_t>(Act::release_scope) + 1;
 std::string_view to_string(Act act) noexcept;
 
 // Where a command takes place: between two polls, or within the next callback of a kind.

@@ -167,6 +167,26 @@ void add_documents(Script& script, Random random) {
   }
 }
 
+// In a fifth of the runs agents are made in scopes, some of which are closed in a callback.
+void add_scopes(Script& script, Random random) {
+  if (!random.once_in(5)) return;
+  for (std::uint32_t left = 1 + random.below(3); left != 0; --left) {
+    std::vector<Command> commands = {any_of(random, Act::open_scope)};
+    for (std::uint32_t agents = 1 + random.below(3); agents != 0; --agents)
+      commands.push_back(any_of(random, random.once_in(3) ? Act::scope_attaches : Act::scope_creates));
+    insert(script, random, commands);
+  }
+  constexpr std::array ends = {Act::close_scope, Act::close_scope, Act::release_scope, Act::scope_attaches,
+                               Act::scope_creates};
+  for (std::uint32_t left = 2 + random.below(6); left != 0; --left) {
+    Command command = any_of(random, ends[random.below(ends.size())]);
+    if (random.once_in(3))
+      command.place.number =
+          static_cast<std::uint8_t>(1 + random.below(static_cast<std::uint32_t>(place_count() - 1)));
+    insert(script, random, {command});
+  }
+}
+
 // In half of the runs commands have further options, and in some of these the tree grows.
 void add_options(Script& script, Random random) {
   if (random.once_in(2)) return;
@@ -308,6 +328,7 @@ Script script_of_seed(std::uint64_t seed) {
   }
   add_small_limits(script.setup, Random(seed ^ 0x736d'616c'6cU));
   add_documents(script, Random(seed ^ 0x646f'6375U));
+  add_scopes(script, Random(seed ^ 0x7363'6f70U));
   add_options(script, Random(seed ^ 0x6f70'7469U));
   add_calm(script, Random(seed ^ 0x6361'6c6dU));
   return script;

@@ -137,6 +137,7 @@ void World::end_run(bool killed) {
   {
     const test::LibraryCode library;
     run_.reset();
+    scopes_.reset();  // these may outlive the tree
   }
   end_programs();
   network_->end_process();

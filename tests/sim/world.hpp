@@ -51,6 +51,8 @@ namespace agentcore::sim {
 
 struct Documents;  // world_documents.hpp
 struct ExportedAgents;
+struct ScopeOfHost;  // world_scopes.hpp
+struct Scopes;
 
 // A word of the host that no agent may hear of (G11).
 constexpr std::string_view secret = "SECRET";
@@ -176,6 +178,13 @@ class World {
   void import_one(const Command& command, const ExportedAgents& one, const std::string& text,
                   const ImportOptions& options, bool is_complete, bool is_damaged);
   void note_imported(const ExportedAgents& one, const Agent& agent, const ImportReport& made);
+  // TerminateScope (world_scopes.cpp).
+  bool act_on_scopes(const Command& command);
+  void open_scope(const Command& command);
+  void use_scope(const Command& command);
+  void create_in_scope(const Command& command, ScopeOfHost& one);
+  void close_scope(ScopeOfHost& one, std::uint32_t how);
+  void check_scope(const ScopeOfHost& one);
   bool act_as_model(const Command& command);
   bool act_as_server(const Command& command);
   bool act_as_tool(const Command& command);
@@ -355,6 +364,7 @@ class World {
   std::set<std::string> resumes_by_itself_;   // AgentSpec::auto_resume
   std::set<std::string> once_resumed_;        // of any agent of that id: a restart may bring that one back
   std::shared_ptr<Documents> documents_;      // null: none yet
+  std::shared_ptr<Scopes> scopes_;            // of this process; null: none yet
   std::uint32_t texts_ = 0, calls_ = 0, models_ = 0, tool_starts_ = 0, program_starts_ = 0;
   std::optional<test::FailingAllocation> allocations_;  // until finish()
   FaultCounts fault_counts_{};
