@@ -1,4 +1,4 @@
-// Each call that can fail fails once, in each of ten scenarios, and pairs of them: allocations of the
+// Each call that can fail fails once, in each of the scenarios, and pairs of them: allocations of the
 // library, commits and reads of the store, jobs of the executor.
 #include "sim/run.hpp"
 #include "sim/sweep.hpp"

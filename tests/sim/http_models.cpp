@@ -1,6 +1,7 @@
 #include "sim/http_models.hpp"
 
 #include "loop/runtime_access.hpp"
+#include "support/observe/host_code.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +25,34 @@ std::string path_of(std::string_view url) {
   if (host != url.npos) url.remove_prefix(host + 3);
   return std::string(url.substr(std::min(url.find('/'), url.size())));
 }
+
+// A failed allocation in the JSON of a request ends the process (docs/design/architecture.md). So the part of
+// a call that has such values counts as code of the host: until the key is asked for, and, in the dialect of
+// OpenAI, until the transfer begins.
+class SweptClient final : public LlmClient {
+ public:
+  SweptClient(Runtime& runtime, HttpLlmOptions options, bool has_json)
+      : client_(runtime, ending_json(std::move(options), has_json)) {}
+
+  void chat(ChatRequest request, StopToken stop, ChatSink sink) override {
+    const test::HostCode host;
+    client_.chat(std::move(request), std::move(stop), std::move(sink));
+  }
+  bool abort(std::string_view agent) override { return client_.abort(agent); }
+  bool has_active_request(std::string_view agent) const override { return client_.has_active_request(agent); }
+
+ private:
+  static HttpLlmOptions ending_json(HttpLlmOptions options, bool has_json) {
+    options.api_key_source = [key = std::move(options.api_key_source), has_json] {
+      std::string value = key();
+      test::runs_host_code = has_json;
+      return value;
+    };
+    return options;
+  }
+
+  HttpLlmClient client_;
+};
 
 }  // namespace
 
@@ -51,9 +80,9 @@ HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup,
     const ModelServer& server = servers_.at(transfer.id);
     const bool is_whole = std::ranges::none_of(
         transfer.inbox, [](const Arrival& arrival) { return arrival.what == Arrival::What::bytes; });
-    // A client that refuses a piece reads no more of it.
-    const bool arrived = server.has_billed() && is_whole && end.code != Errc::invalid_response &&
-                         !transfer.handle->is_stopped();
+    // A client that refuses a piece, or has no memory for it, reads no more of it.
+    const bool was_refused = end.code == Errc::invalid_response || end.code == Errc::callback_failed;
+    const bool arrived = server.has_billed() && is_whole && !was_refused && !transfer.handle->is_stopped();
     host_.on_end({transfer.id, end, server.has_counted() ? server.usage() : Usage(), arrived});
     servers_.erase(transfer.id);
   };
@@ -79,13 +108,15 @@ void HttpModels::add_client(const Provider& row) {
   options.api_key_env.clear();
   options.api_key_source = [this, name = std::string(row.name)] {
     host_.on_key();
+    const test::HostCode host;
     return "a-key-for-" + name;
   };
   options.model = "simulated";
   options.agent_header = agent_header;
   options.headers.push_back("x-sim-row: " + std::to_string(rows_.size()));
   rows_.push_back(&row);
-  clients_.push_back(std::make_unique<HttpLlmClient>(runtime_, std::move(options)));
+  clients_.push_back(
+      std::make_unique<SweptClient>(runtime_, std::move(options), row.dialect == Dialect::openai_chat));
 }
 
 void HttpModels::add_routers(Runtime& runtime, const Setup& setup, std::uint32_t kind) {

@@ -86,7 +86,7 @@ class HttpModels {
   std::shared_ptr<ServedTransport> transport_;
   std::map<std::uint64_t, ModelServer> servers_;
   std::vector<const Provider*> rows_;  // of the clients
-  std::vector<std::unique_ptr<HttpLlmClient>> clients_;
+  std::vector<std::unique_ptr<LlmClient>> clients_;
   std::vector<std::unique_ptr<LlmRouter>> routers_;
 };
 

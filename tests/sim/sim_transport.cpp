@@ -1,6 +1,7 @@
 #include "sim/sim_transport.hpp"
 
 #include "loop/engine.hpp"
+#include "support/observe/host_code.hpp"
 
 #include <utility>
 
@@ -31,6 +32,7 @@ std::string SimTransfer::header(std::string_view name) const {
 }
 
 std::shared_ptr<SimTransport> SimTransport::install(detail::loop::Engine& engine) {
+  const test::HostCode host;
   auto transport = std::make_shared<SimTransport>(engine);
   engine.add_source(transport);
   // What the engine holds closes it, as the service of the real transport does.
@@ -44,10 +46,13 @@ SimTransport::SimTransport(detail::loop::Engine& engine)
 }
 
 void SimTransport::close() noexcept {
+  const test::HostCode host;
   if (std::exchange(closed_, true)) return;
   stops_->close();
   for (const auto& [id, transfer] : open_) transfer->timer.cancel();
   const auto dropped = std::exchange(open_, {});
+  const test::LibraryCode library;
+  for (const auto& [id, transfer] : dropped) transfer->handler.reset();
 }
 
 std::shared_ptr<detail::net::CallHandle> SimTransport::make_handle() {
@@ -56,6 +61,7 @@ std::shared_ptr<detail::net::CallHandle> SimTransport::make_handle() {
 
 void SimTransport::start(detail::net::HttpRequest request, std::shared_ptr<detail::net::CallHandle> handle,
                          std::unique_ptr<detail::net::HttpHandler> handler) {
+  const test::HostCode host;
   if (closed_ || engine_.closed()) return;
   const std::uint64_t id = ++last_id_;
   auto& transfer = open_[id];
@@ -67,6 +73,7 @@ void SimTransport::start(detail::net::HttpRequest request, std::shared_ptr<detai
 }
 
 void SimTransport::arrive(SimTransfer& transfer, Arrival arrival) {
+  const test::HostCode host;
   transfer.inbox.push_back(std::move(arrival));
   engine_.waker()->notify();
 }
@@ -77,6 +84,7 @@ SimTransfer* SimTransport::find(std::uint64_t id) const {
 }
 
 void SimTransport::on_timer(std::uint64_t id) {
+  const test::HostCode host;
   SimTransfer* const transfer = find(id);
   if (transfer == nullptr) return;
   transfer->timer.fired();
@@ -108,6 +116,7 @@ bool SimTransport::has_work() const noexcept {
 }
 
 void SimTransport::run_control(detail::loop::PollBudget& budget) {
+  const test::HostCode host;
   while (!closed_ && !engine_.closed() && !stops_->empty() && budget.spend()) {
     const auto handle = stops_->pop();
     for (const auto& [id, transfer] : open_) {
@@ -119,6 +128,7 @@ void SimTransport::run_control(detail::loop::PollBudget& budget) {
 }
 
 void SimTransport::run_round(detail::loop::PollBudget& budget) {
+  const test::HostCode host;
   for (std::uint64_t last = 0; !closed_ && !engine_.closed();) {
     const auto next = open_.upper_bound(last);
     if (next == open_.end()) return;
@@ -171,7 +181,10 @@ void SimTransport::step(SimTransfer& transfer) {
 bool SimTransport::deliver(SimTransfer& transfer, const std::function<bool()>& call) {
   const std::uint64_t id = transfer.id;
   bool goes_on = false;
-  const bool returned = engine_.guarded("the receiver of an HTTP answer", [&] { goes_on = call(); });
+  const bool returned = engine_.guarded("the receiver of an HTTP answer", [&] {
+    const test::LibraryCode library;
+    goes_on = call();
+  });
   if (closed_ || engine_.closed() || find(id) == nullptr || transfer.handle->is_cut()) return false;
   if (returned && goes_on) return true;
   end(id, {returned ? Errc::invalid_response : Errc::callback_failed, "the receiver refused the answer",
@@ -184,7 +197,12 @@ void SimTransport::end(std::uint64_t id, HttpEnd how) {
   transfer->timer.cancel();
   engine_.add_pending(-1);
   if (on_end) on_end(*transfer, how);
-  engine_.guarded("the receiver of an HTTP answer", [&] { transfer->handler->on_end(std::move(how)); });
+  engine_.guarded("the receiver of an HTTP answer", [&] {
+    const test::LibraryCode library;
+    transfer->handler->on_end(std::move(how));
+  });
+  const test::LibraryCode library;
+  transfer->handler.reset();
 }
 
 }  // namespace agentcore::sim

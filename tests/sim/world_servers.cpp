@@ -20,6 +20,7 @@ std::string hash_of(std::string_view text) {
 HttpModels::Host World::http_host() {
   HttpModels::Host host;
   host.on_key = [this] {
+    const test::HostCode code_of_host;
     ++events_;
     say("key");
     const std::uint64_t pauses = gates_.pauses();
@@ -30,6 +31,7 @@ HttpModels::Host World::http_host() {
     throw_if_due();
   };
   host.on_retry = [this](const RetryNotice& notice) {
+    const test::HostCode code_of_host;
     ++events_;
     say("retry " + std::string(notice.agent_id) + ' ' + std::to_string(notice.route) + ' ' +
         std::to_string(notice.next_route) + ' ' + std::to_string(notice.delay.count()) + ' ' +
@@ -39,11 +41,13 @@ HttpModels::Host World::http_host() {
     throw_if_due();
   };
   host.on_begun = [this](const std::string& agent) {
+    const test::HostCode code_of_host;
     if (killed_) return;
     transfer_rules_.begun(agent, paused_by_key_);
     if (!late_by_key_) turn_rules_.model_call_begins(agent, gates_.turn_of(agent));
   };
   host.on_sent = [this](const Sent& sent) {
+    const test::HostCode code_of_host;
     ++events_;
     say("sent " + std::to_string(sent.id) + ' ' + sent.agent + ' ' + sent.provider + ' ' +
         hash_of(sent.body));
@@ -54,6 +58,7 @@ HttpModels::Host World::http_host() {
                      "a request of " + sent.agent + " has a word of a stop");
   };
   host.on_end = [this](const Ended& ended) {
+    const test::HostCode code_of_host;
     ++events_;
     const std::string how = std::string(to_string(ended.end.code)) + ' ' + std::to_string(ended.end.status);
     say("transfer " + std::to_string(ended.id) + " ends " + how + (ended.arrived ? " whole" : ""));
@@ -74,6 +79,7 @@ void World::say_blocks(ModelServer& server, const std::string& agent, std::uint3
 bool World::act_as_server(const Command& command) {
   if (command.act < Act::model_text || command.act > Act::server_garbage) return false;
   if (!run_->http) return command.act >= Act::server_sends;
+  const test::HostCode host;
   SimTransfer* const transfer = run_->http->exchange(command.n[0]);
   if (transfer == nullptr) return true;
   ModelServer& server = run_->http->server(*transfer);

@@ -1,5 +1,6 @@
 #include "llm/http/answer_builder.hpp"
 
+#include "llm/bare_outcome.hpp"
 #include "llm/http/answer_form.hpp"
 #include "llm/http/rate_headers.hpp"
 
@@ -235,6 +236,12 @@ ChatOutcome AnswerBuilder::cancelled() const {
 ChatOutcome AnswerBuilder::cancelled(const net::HttpEnd& end) {
   note_end(end);
   return cancelled();
+}
+
+ChatOutcome AnswerBuilder::without_memory(Errc code) const noexcept {
+  ChatOutcome outcome = bare_outcome(code);
+  usage_.write(outcome, status_, request_sent_, content_.model());
+  return outcome;
 }
 
 ChatOutcome AnswerBuilder::accounted(ChatOutcome outcome) const {

@@ -41,6 +41,8 @@ class AnswerBuilder final : private SseReader::Listener {
   // The outcome if the call is stopped now, or was before the transfer ended with `end`.
   ChatOutcome cancelled() const;
   ChatOutcome cancelled(const net::HttpEnd& end);
+  // The outcome when there is no memory for another: with the counts, and nothing of the answer.
+  ChatOutcome without_memory(Errc code) const noexcept;
   // What is to be logged of the answer; empty: nothing.
   std::string_view note() const noexcept { return content_.note(); }
   // Releases memory that a large answer took from the client. Not from within feed() or finish().

@@ -4,6 +4,7 @@
 #include "llm/http/rate_headers.hpp"
 
 #include <chrono>
+#include <new>
 #include <utility>
 
 namespace agentcore::detail::llm {
@@ -69,7 +70,18 @@ void HttpCall::start_end_timer() {
   end_timer_ = engine.start_timer(engine.now() + max_end_wait, [handle = parts_.handle] { handle->cut(); });
 }
 
+// Without memory the call fails: no other end would follow.
 void HttpCall::on_end(net::HttpEnd end) {
+  try {
+    follow_end(end);
+  } catch (const std::bad_alloc&) {
+    leave();
+    const bool is_cancelled = parts_.handle->is_stopped();
+    sink_.finish(answer_.without_memory(is_cancelled ? Errc::cancelled : Errc::out_of_memory));
+  }
+}
+
+void HttpCall::follow_end(const net::HttpEnd& end) {
   const net::CallHandle& handle = *parts_.handle;
   const bool is_cancelled = !sink_ || handle.is_stopped();
   // The text of a whole body is delivered in finish(): the call is open until then, and its receiver may stop
@@ -100,10 +112,15 @@ bool HttpCall::may_try_again(ChatOutcome& outcome) const noexcept {
   return !outcome.error.retryable;
 }
 
-void HttpCall::cancel() {
+void HttpCall::cancel() noexcept {
   leave();
   parts_.handle->stop();
-  sink_.finish(answer_.cancelled());
+  ChatSink sink = std::move(sink_);
+  try {
+    sink.finish(answer_.cancelled());
+  } catch (const std::bad_alloc&) {
+    sink.finish(answer_.without_memory(Errc::cancelled));
+  }
 }
 
 // After this, only the transport refers to this call. The registration is removed first: a thread that stops

@@ -78,13 +78,14 @@ class HttpCall final : public net::HttpHandler, private AnswerListener {
   void on_end(net::HttpEnd end) override;
 
   // Stops the call and delivers its `cancelled` outcome now.
-  void cancel();
+  void cancel() noexcept;
 
  private:
   bool on_text(std::string_view text) override;
   bool on_reasoning_text(std::string_view text) override;
   bool is_wanted() const noexcept;
   void start_end_timer();
+  void follow_end(const net::HttpEnd& end);
   void leave() noexcept;
   bool may_try_again(ChatOutcome& outcome) const noexcept;
 

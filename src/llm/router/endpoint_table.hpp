@@ -27,9 +27,10 @@ struct Endpoint;
 // so the cost of a queue depends on the number of its lanes only.
 struct Lane {
   Endpoint* endpoint = nullptr;
-  Caller* caller = nullptr;                  // null: of anonymous calls, which are not counted
-  std::map<std::uint64_t, Waiter*> waiters;  // by place
-  std::uint64_t listed_as = 0;               // place in Endpoint::ready; 0: it is not there
+  Caller* caller = nullptr;                            // null: of anonymous calls, which are not counted
+  std::map<std::uint64_t, Waiter*> waiters;            // by place
+  std::uint64_t listed_as = 0;                         // place in Endpoint::ready; 0: it is not there
+  std::map<std::uint64_t, Lane*>::node_type unlisted;  // its entry of Endpoint::ready while it is not there
 };
 
 struct Endpoint {

@@ -43,7 +43,7 @@ TimePoint RateLimiter::ready_at(std::uint64_t tokens, TimePoint now) const noexc
                    requests_left_.ready_at(1, now), tokens_left_.ready_at(tokens, now)});
 }
 
-RateLimiter::Mark RateLimiter::take(std::uint64_t tokens, TimePoint now) {
+RateLimiter::Mark RateLimiter::take(std::uint64_t tokens, TimePoint now) noexcept {
   spent_.request_taking = requests_.take(1, now);
   spent_.token_taking = tokens_.take(tokens, now);
   requests_left_.take(1);
@@ -63,7 +63,8 @@ void RateLimiter::undo(std::uint64_t tokens, const Mark& mark, TimePoint now) no
   spent_.tokens -= tokens;
 }
 
-void RateLimiter::correct(std::uint64_t estimated, std::uint64_t used, const Mark& mark, TimePoint now) {
+void RateLimiter::correct(std::uint64_t estimated, std::uint64_t used, const Mark& mark,
+                          TimePoint now) noexcept {
   const bool is_counted = mark.requests <= tokens_from_;
   if (used > estimated) {
     tokens_.take(used - estimated, now);

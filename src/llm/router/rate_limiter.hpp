@@ -31,12 +31,12 @@ class RateLimiter {
   // When a call of so many tokens may be sent: `now`, or later.
   TimePoint ready_at(std::uint64_t tokens, TimePoint now) const noexcept;
   // The call is sent.
-  Mark take(std::uint64_t tokens, TimePoint now);
+  Mark take(std::uint64_t tokens, TimePoint now) noexcept;
   // The call was not sent after all.
   void undo(std::uint64_t tokens, const Mark& mark, TimePoint now) noexcept;
   // The call used another number than estimated. The remaining limit that the endpoint has reported since it
   // received that call is not changed: it already includes the call.
-  void correct(std::uint64_t estimated, std::uint64_t used, const Mark& mark, TimePoint now);
+  void correct(std::uint64_t estimated, std::uint64_t used, const Mark& mark, TimePoint now) noexcept;
 
   // Takes over the limits in the endpoint's answer to the call of `mark`. Calls sent after that one are
   // subtracted from the remaining limit. The allowance refills evenly until the reset; where the limit is

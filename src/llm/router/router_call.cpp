@@ -1,5 +1,6 @@
 #include "llm/router/router_call.hpp"
 
+#include "llm/bare_outcome.hpp"
 #include "llm/router/attempt.hpp"
 #include "llm/router/backoff.hpp"
 #include "loop/time.hpp"
@@ -43,22 +44,38 @@ RouterCall::RouterCall(std::shared_ptr<RouterShared> shared, ChatRequest request
       pause_(request_.pause) {
 }
 
+template <typename Step>
+void RouterCall::run(Step&& step) noexcept {
+  const auto self = shared_from_this();
+  try {
+    std::forward<Step>(step)();
+  } catch (const std::bad_alloc&) {
+    attempt_stop_.request_stop();
+    if (phase_ == Phase::ended) return;
+    end(bare_outcome(is_stopped() ? Errc::cancelled : Errc::out_of_memory));
+  }
+}
+
 void RouterCall::start(StopToken stop, ChatSink sink) {
   auto registration = shared_->active->add({agent_id_, tree_}, shared_from_this());
   if (!registration) return sink.finish(ChatOutcome::failed(ActiveCalls::in_progress("router")));
+  shared_->open.emplace(number_, shared_from_this());
   registration_ = std::move(*registration);
   sink_ = std::move(sink);
-  shared_->open.emplace(number_, shared_from_this());
   engine_->add_pending(1);
+  run([&] { begin(std::move(stop)); });
+}
+
+void RouterCall::begin(StopToken stop) {
   if (plan_.is_late_at(engine_->now())) return fail(deadline_error({}));
   if (stop.stop_possible()) on_stop_.emplace(std::move(stop), StopHeld{weak_from_this()});
   if (!goes_on()) return;
   if (plan_.deadline())
     deadline_timer_ = engine_->start_timer(*plan_.deadline(), [call = weak_from_this()] {
-      if (const auto alive = call.lock()) alive->on_deadline();
+      if (const auto alive = call.lock()) alive->run([&] { alive->on_deadline(); });
     });
   on_pause_ = pause_.on_change([call = weak_from_this()] {
-    if (const auto alive = call.lock()) alive->on_pause_change();
+    if (const auto alive = call.lock()) alive->run([&] { alive->on_pause_change(); });
   });
   ChatError why;
   const std::size_t first = plan_.usable(0, why);
@@ -101,7 +118,6 @@ bool RouterCall::goes_on() {
 }
 
 void RouterCall::on_pause_change() {
-  const auto self = shared_from_this();
   const bool paused = pause_.is_paused();
   if (phase_ == Phase::backing_off) {
     pause_.set_waiting(paused);
@@ -131,19 +147,23 @@ void RouterCall::wait_for_slot() {
                                         .tokens = plan_.tokens(),
                                         .max_wait = plan_.max_wait()},
                                        slot);
-  if (admission == Slots::Admission::now) on_slot(std::move(slot));
+  if (admission == Slots::Admission::now) use(std::move(slot));
   if (admission == Slots::Admission::full) fail(queue_full_error(slots.waiting()));
 }
 
 void RouterCall::on_pause_too_long() {
-  const auto self = shared_from_this();
-  phase_ = Phase::deciding;
-  if (goes_on()) leave_route(plan_.pause_error());
+  run([&] {
+    phase_ = Phase::deciding;
+    if (goes_on()) leave_route(plan_.pause_error());
+  });
+}
+
+void RouterCall::on_slot(Slot slot) {
+  run([&] { use(std::move(slot)); });
 }
 
 // Makes an attempt.
-void RouterCall::on_slot(Slot slot) {
-  const auto self = shared_from_this();
+void RouterCall::use(Slot slot) {
   phase_ = Phase::deciding;
   if (pause_.is_paused()) {  // since the slot was granted
     slot.undo();
@@ -167,10 +187,16 @@ void RouterCall::on_slot(Slot slot) {
 void RouterCall::call_client(Slot slot, const Breaker::Permit& permit, StopToken stop) {
   const RouterShared::RouteEntry& entry = plan_.entry();
   LlmClient& client = *entry.route.client;
+  std::unique_ptr<Attempt> receiver;
+  try {
+    receiver = std::make_unique<Attempt>(shared_from_this(), std::move(slot), entry.breaker, permit, engine_);
+  } catch (const std::bad_alloc&) {
+    entry.breaker->settle(permit, Health::unknown, engine_->now());
+    slot.undo();
+    throw;
+  }
   phase_ = Phase::attempting;
   plan_.count_attempt();
-  auto receiver =
-      std::make_unique<Attempt>(shared_from_this(), std::move(slot), entry.breaker, permit, engine_);
   ChatSink sink(std::move(receiver));
   // A client that throws loses its sink, and the attempt fails with `client_dropped_call`.
   engine_->guarded("LlmClient::chat", [&] {
@@ -207,7 +233,10 @@ void RouterCall::on_rate_limit(const RateLimit& limit) {
 }
 
 void RouterCall::on_attempt_ended(ChatOutcome outcome, Breaker::Change change) {
-  if (phase_ == Phase::ended) return;
+  if (phase_ != Phase::ended) run([&] { follow(std::move(outcome), change); });
+}
+
+void RouterCall::follow(ChatOutcome outcome, Breaker::Change change) {
   phase_ = Phase::deciding;
   attempt_stop_.drop();
   account_.add(outcome);
@@ -271,8 +300,10 @@ void RouterCall::back_off(Duration delay, const ChatError& error) {
   backoff_ = loop::WaitClock(delay, [call = weak_from_this()] {
     const auto alive = call.lock();
     if (!alive) return;
-    alive->phase_ = Phase::deciding;
-    if (alive->goes_on()) alive->wait_for_slot();
+    alive->run([&] {
+      alive->phase_ = Phase::deciding;
+      if (alive->goes_on()) alive->wait_for_slot();
+    });
   });
   if (pause_.is_paused()) return pause_.set_waiting(true);
   backoff_.run(*engine_);
@@ -310,7 +341,7 @@ void RouterCall::on_deadline() {
   if (phase_ != Phase::attempting) return expire();
   try {
     engine_->post([call = weak_from_this()] {
-      if (const auto alive = call.lock()) alive->expire();
+      if (const auto alive = call.lock()) alive->run([&] { alive->expire(); });
     });
   } catch (const std::bad_alloc&) {
     expire();

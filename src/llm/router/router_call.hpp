@@ -76,14 +76,20 @@ class RouterCall final : public core::Stoppable,
     }
   };
 
+  // Calls the function. Without memory the call fails: nothing else would end it.
+  template <typename Step>
+  void run(Step&& step) noexcept;
   bool goes_on();
   template <typename Deliver>
   void deliver(Deliver&& deliver);
 
+  void begin(StopToken stop);
   void on_pause_change();
   void wait_for_slot();
+  void use(Slot slot);
   void call_client(Slot slot, const Breaker::Permit& permit, StopToken stop);
 
+  void follow(ChatOutcome outcome, Breaker::Change change);
   void decide(const ChatError& error);
   void leave_route(const ChatError& why);
   void go_to(std::size_t route, const ChatError& error);

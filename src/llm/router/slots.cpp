@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <new>
+#include <utility>
 
 namespace agentcore::detail::llm {
 namespace {
@@ -15,7 +17,15 @@ bool at_limit(std::uint64_t limit, std::uint64_t count) noexcept {
 }  // namespace
 
 Slots::Slots(std::shared_ptr<loop::Engine> engine, CallLimits limits)
-    : engine_(std::move(engine)), limits_(limits), endpoints_(limits) {
+    : engine_(std::move(engine)),
+      limits_(limits),
+      endpoints_(limits),
+      late_wake_(std::make_shared<LateWake>(*this)) {
+  engine_->add_source(late_wake_);
+}
+
+Slots::~Slots() {
+  engine_->remove_source(late_wake_.get());
 }
 
 void Slots::set_endpoint(std::string_view name, const EndpointLimits& limits) {
@@ -38,7 +48,12 @@ Slots::Admission Slots::acquire(Waiter& waiter, SlotRequest request, Slot& slot)
     slot = grant(waiter, now);
     return Admission::now;
   }
-  wake_at(later);
+  try {
+    wake_at(later);
+  } catch (const std::bad_alloc&) {
+    take_out(waiter);
+    throw;
+  }
   // A pause may have begun while the call backed off: grant_some() rejects a call whose max wait is shorter,
   // and does so before the pause is over.
   if (waiter.max_wait_ < pause_left(*waiter.endpoint_, waiter.tokens_)) wake();
@@ -47,13 +62,13 @@ Slots::Admission Slots::acquire(Waiter& waiter, SlotRequest request, Slot& slot)
   return Admission::full;
 }
 
-void Slots::leave(Waiter& waiter) {
+void Slots::leave(Waiter& waiter) noexcept {
   if (waiter.lane_ == nullptr) return;
   take_out(waiter);
   wake();  // a later call in the queue may be able to run
 }
 
-void Slots::take_out(Waiter& waiter) {
+void Slots::take_out(Waiter& waiter) noexcept {
   Lane* const lane = std::exchange(waiter.lane_, nullptr);
   Endpoint& endpoint = *lane->endpoint;
   lane->waiters.erase(waiter.place_);
@@ -91,34 +106,53 @@ Lane& Slots::lane_for(Endpoint& endpoint, const CallerKey& key) {
   return lane;
 }
 
+// All memory is taken before anything changes that others see.
 void Slots::enter(Waiter& waiter) {
   Endpoint& endpoint = *waiter.endpoint_;
-  Lane& lane = lane_for(endpoint, waiter.caller_);
-  waiter.lane_ = &lane;
-  lane.waiters.emplace(waiter.place_, &waiter);
-  list(lane);
-  if (endpoint.by_max_wait.empty()) wanted_.push_back(&endpoint);
-  endpoint.by_max_wait.emplace(std::pair(waiter.max_wait_, waiter.place_), &waiter);
+  const auto key = std::pair(waiter.max_wait_, waiter.place_);
+  try {
+    Lane& lane = lane_for(endpoint, waiter.caller_);
+    if (lane.listed_as == 0 && lane.unlisted.empty()) {
+      std::map<std::uint64_t, Lane*> made{{0, &lane}};
+      lane.unlisted = made.extract(made.begin());
+    }
+    wanted_.reserve(wanted_.size() + 1);
+    const bool is_first = endpoint.by_max_wait.empty();
+    endpoint.by_max_wait.emplace(key, &waiter);
+    lane.waiters.emplace(waiter.place_, &waiter);
+    if (is_first) wanted_.push_back(&endpoint);
+    waiter.lane_ = &lane;
+  } catch (const std::bad_alloc&) {
+    endpoint.by_max_wait.erase(key);
+    if (const auto caller = callers_.find(waiter.caller_); caller != callers_.end()) tidy(caller);
+    waiter.endpoint_.reset();
+    throw;
+  }
+  list(*waiter.lane_);
   ++waiting_;
 }
 
 // Updates the position of the lane: in its endpoint's list by its first waiter, or outside of it if its
 // caller is at its limit.
-void Slots::list(Lane& lane) {
+void Slots::list(Lane& lane) noexcept {
   const bool blocked = lane.caller != nullptr && at_limit(limits_.per_agent, lane.caller->running);
   const std::uint64_t place = blocked || lane.waiters.empty() ? 0 : lane.waiters.begin()->first;
   if (lane.listed_as == place) return;
-  if (lane.listed_as != 0) lane.endpoint->ready.erase(lane.listed_as);
-  if (place != 0) lane.endpoint->ready.emplace(place, &lane);
+  auto& ready = lane.endpoint->ready;
+  if (lane.listed_as != 0) lane.unlisted = ready.extract(lane.listed_as);
+  if (place != 0) {
+    lane.unlisted.key() = place;
+    ready.insert(std::move(lane.unlisted));
+  }
   lane.listed_as = place;
 }
 
-void Slots::list_lanes(Caller& caller) {
+void Slots::list_lanes(Caller& caller) noexcept {
   for (const auto& lane : caller.lanes) list(*lane);
 }
 
 // Removes lanes without waiters, and a caller without running and waiting calls.
-void Slots::tidy(Callers::iterator caller) {
+void Slots::tidy(Callers::iterator caller) noexcept {
   std::erase_if(caller->second.lanes, [](const auto& lane) { return lane->waiters.empty(); });
   if (caller->second.lanes.empty() && caller->second.running == 0) callers_.erase(caller);
 }
@@ -155,7 +189,7 @@ Waiter* Slots::next_over_max_wait(TimePoint now) const {
   return nullptr;
 }
 
-Slot Slots::grant(Waiter& waiter, TimePoint now) {
+Slot Slots::grant(Waiter& waiter, TimePoint now) noexcept {
   Slot slot;
   slot.slots_ = shared_from_this();
   slot.endpoint_ = waiter.endpoint_;
@@ -172,7 +206,7 @@ Slot Slots::grant(Waiter& waiter, TimePoint now) {
   return slot;
 }
 
-void Slots::release(Slot& slot) {
+void Slots::release(Slot& slot) noexcept {
   --running_;
   --slot.endpoint_->running;
   if (slot.caller_) {
@@ -183,17 +217,22 @@ void Slots::release(Slot& slot) {
   wake();
 }
 
-void Slots::wake() {
+void Slots::wake() noexcept {
   if (woken_ || waiting_ == 0) return;
   woken_ = true;
-  engine_->post([self = weak_from_this()] {
-    if (const auto alive = self.lock()) alive->grant_some();
-  });
+  try {
+    engine_->post([self = weak_from_this()] {
+      if (const auto alive = self.lock()) alive->grant_some();
+    });
+  } catch (const std::bad_alloc&) {
+    wakes_late_ = true;
+    engine_->waker()->notify();
+  }
 }
 
 void Slots::wake_at(TimePoint when) {
   if (when == TimePoint::max() || (timer_ != 0 && timer_when_ <= when)) return;
-  engine_->cancel_timer(timer_);
+  engine_->cancel_timer(std::exchange(timer_, 0));
   timer_when_ = when;
   timer_ = engine_->start_timer(when, [self = weak_from_this()] {
     const auto alive = self.lock();
@@ -204,11 +243,17 @@ void Slots::wake_at(TimePoint when) {
 }
 
 void Slots::grant_some() {
-  woken_ = false;
+  const auto self = shared_from_this();
+  woken_ = wakes_late_ = false;
   TimePoint later = TimePoint::max();
   for (int i = 0; i < grants_per_turn; ++i) {
     if (engine_->closed()) return;
-    if (!grant_one(later)) return wake_at(later);
+    if (grant_one(later)) continue;
+    try {
+      return wake_at(later);
+    } catch (const std::bad_alloc&) {  // the next poll tries again
+      break;
+    }
   }
   wake();
 }

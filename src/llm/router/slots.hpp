@@ -4,6 +4,7 @@
 #include "llm/router/endpoint_table.hpp"
 #include "llm/router/slot.hpp"
 #include "loop/engine.hpp"
+#include "loop/source.hpp"
 
 #include <agentcore/call_slots.hpp>
 #include <agentcore/chat.hpp>
@@ -21,6 +22,7 @@ namespace agentcore::detail::llm {
 class Slots : public std::enable_shared_from_this<Slots> {
  public:
   Slots(std::shared_ptr<loop::Engine> engine, CallLimits limits);
+  ~Slots();
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
 
@@ -33,9 +35,10 @@ class Slots : public std::enable_shared_from_this<Slots> {
     later,  // the waiter will be called, unless it leaves before
     full,   // the queue is full; never returned to a waiter that has waited before
   };
+  // Throws std::bad_alloc: then the waiter is not in the queue.
   Admission acquire(Waiter& waiter, SlotRequest request, Slot& slot);
   // Removes the waiter from the queue, if it is in it.
-  void leave(Waiter& waiter);
+  void leave(Waiter& waiter) noexcept;
 
   // The pause, from now on, that the endpoint asks of a call of so many tokens.
   Duration pause_left(const Endpoint& endpoint, std::uint64_t tokens = 1) const noexcept;
@@ -48,18 +51,30 @@ class Slots : public std::enable_shared_from_this<Slots> {
  private:
   friend class Slot;
 
+  // A wake-up for which there was no memory: the next poll makes up for it.
+  struct LateWake final : loop::Source {
+    explicit LateWake(Slots& of) noexcept : slots(of) {}
+    void run_control(loop::PollBudget&) override {}
+    void run_round(loop::PollBudget& budget) override {
+      if (budget.spend()) slots.grant_some();
+    }
+    bool has_work() const noexcept override { return slots.wakes_late_; }
+    bool has_pending() const noexcept override { return slots.wakes_late_; }
+    Slots& slots;
+  };
+
   Lane& lane_for(Endpoint& endpoint, const CallerKey& key);
   void enter(Waiter& waiter);
-  void take_out(Waiter& waiter);
-  void list(Lane& lane);
-  void list_lanes(Caller& caller);
-  void tidy(Callers::iterator caller);
+  void take_out(Waiter& waiter) noexcept;
+  void list(Lane& lane) noexcept;
+  void list_lanes(Caller& caller) noexcept;
+  void tidy(Callers::iterator caller) noexcept;
   Waiter* next(TimePoint now, TimePoint& later) const;
   Waiter* next_over_max_wait(TimePoint now) const;
-  Slot grant(Waiter& waiter, TimePoint now);
-  void release(Slot& slot);
+  Slot grant(Waiter& waiter, TimePoint now) noexcept;
+  void release(Slot& slot) noexcept;
 
-  void wake();
+  void wake() noexcept;
   void wake_at(TimePoint when);
   void grant_some();
   bool grant_one(TimePoint& later);
@@ -73,6 +88,8 @@ class Slots : public std::enable_shared_from_this<Slots> {
   std::size_t waiting_ = 0;
   std::uint64_t last_place_ = 0;
   bool woken_ = false;
+  bool wakes_late_ = false;
+  const std::shared_ptr<LateWake> late_wake_;
   std::uint64_t timer_ = 0;
   TimePoint timer_when_{};
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <new>
 
 namespace agentcore::detail::llm {
 namespace {
@@ -20,7 +21,7 @@ TimePoint TokenBucket::ready_at(std::uint64_t amount, TimePoint now) const noexc
   return std::max(now, full_at_ - room);
 }
 
-std::uint64_t TokenBucket::take(std::uint64_t amount, TimePoint now) {
+std::uint64_t TokenBucket::take(std::uint64_t amount, TimePoint now) noexcept {
   ++taken_;
   note_owed(std::max(full_at_ - now, Duration(0)));
   full_at_ = loop::later(std::max(full_at_, now), cost(amount));
@@ -40,13 +41,18 @@ void TokenBucket::give_back(std::uint64_t amount, std::uint64_t number, TimePoin
   lows_.erase(first, later);
 }
 
-// Called before taking number `taken_`. An earlier higher low is obsolete once a lower one follows.
-void TokenBucket::note_owed(Duration owed) {
+// Called before taking number `taken_`. An earlier higher low is obsolete once a lower one follows. Without
+// memory the two are merged; without an earlier one, a taking may get more back than has not been refilled.
+void TokenBucket::note_owed(Duration owed) noexcept {
   while (!lows_.empty() && lows_.back().owed >= owed) lows_.pop_back();
   if (!lows_.empty() && owed - lows_.back().owed < grain) {
     lows_.back().number = taken_;
-  } else {
+    return;
+  }
+  try {
     lows_.push_back({taken_, owed});
+  } catch (const std::bad_alloc&) {
+    if (!lows_.empty()) lows_.back().number = taken_;
   }
 }
 

@@ -20,7 +20,7 @@ class TokenBucket {
   // When `amount` may be taken: `now`, or later.
   TimePoint ready_at(std::uint64_t amount, TimePoint now) const noexcept;
   // Takes `amount`, also before the time that ready_at() returns. Returns the number of this taking.
-  std::uint64_t take(std::uint64_t amount, TimePoint now);
+  std::uint64_t take(std::uint64_t amount, TimePoint now) noexcept;
   // Returns a part of taking number `number`. The part that has been refilled since is not returned twice:
   // the bucket would have been full meanwhile, and cannot hold more.
   void give_back(std::uint64_t amount, std::uint64_t number, TimePoint now) noexcept;
@@ -33,7 +33,7 @@ class TokenBucket {
   };
 
   Duration cost(std::uint64_t amount) const noexcept;
-  void note_owed(Duration owed);
+  void note_owed(Duration owed) noexcept;
 
   std::uint64_t per_minute_ = 0;
   TimePoint full_at_{};  // the content follows from it

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/checked.hpp"
+#include "support/observe/host_code.hpp"
 
 #include <agentcore/llm_client.hpp>
 
@@ -60,15 +61,18 @@ struct ChatRecord {
         : record_(record), life_(record.life.watch()), then_(std::move(then)) {}
     void on_delta(std::string_view text) override {
       if (life_.expired()) return;
+      const HostCode host;
       record_.deltas.emplace_back(text);
       if (then_) then_();
     }
     void on_reasoning(std::string_view text) override {
       if (life_.expired()) return;
+      const HostCode host;
       record_.reasoning += text;
       if (then_) then_();
     }
     void on_outcome(ChatOutcome outcome) override {
+      const HostCode host;
       if (!life_.expired()) record_.outcomes.push_back(std::move(outcome));
     }
 

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/observe/chat_record.hpp"
+#include "support/observe/host_code.hpp"
 
 #include <agentcore/llm_router.hpp>
 #include <agentcore/runtime.hpp>
@@ -61,6 +62,7 @@ struct RouterFixture {
     Model(Runtime& runtime, std::string name)
         : client(std::make_unique<testing::ScriptedClient>(
               runtime, [this, name, &runtime](const ChatRequest& request) {
+                const HostCode host;
                 asked.push_back(request);
                 at.push_back(runtime.now());
                 if (on_asked) on_asked();
@@ -90,6 +92,7 @@ struct RouterFixture {
     options.limits = {.total = 3, .per_agent = 1};  // few, so that calls wait for each other
     options.retry.backoff = [](std::uint32_t, const ChatError&) { return Duration(1s); };
     options.on_retry = [this](const RetryNotice& n) {
+      const HostCode host;
       notices.push_back({std::string(n.agent_id), n.attempt, n.route, n.next_route, n.delay, n.error.code});
       if (on_notice) on_notice();
     };
@@ -124,6 +127,7 @@ struct RouterFixture {
     return false;
   }
   void note(const LogRecord& record) {
+    const HostCode host;
     if (before_log) before_log();
     std::string line = std::string(to_string(record.level)) + " " + std::string(record.message);
     for (const auto& [key, value] : record.fields) line += " " + std::string(key) + "=" + std::string(value);
