@@ -112,15 +112,16 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
                                                                "scope_creates",
                                                                "scope_attaches",
                                                                "close_scope",
-                                                               "release_scope"};
-static_assert(act_names.back() == "release_scope");
+                                                               "release_scope",
+                                                               "second_owner"};
+static_assert(act_names.back() == "second_owner");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
     "store",       "background_store", "durability", "turns_go_on", "max_attempts",    "mailbox_limit",
     "no_grace",    "deaf_models",      "deaf_tools", "eager_stops", "instant_tools",   "small_limits",
     "console",     "small_io",         "models",     "call_limits", "plain_arguments", "small_batches",
-    "small_bytes", "short_times",      "real",       "programs"};
-static_assert(knob_names.back() == "programs");
+    "small_bytes", "short_times",      "real",       "programs",    "after_failure"};
+static_assert(knob_names.back() == "after_failure");
 
 constexpr std::size_t event_count = std::variant_size_v<EventBody>;
 constexpr std::array<std::string_view, event_count> event_names = {

@@ -131,8 +131,10 @@ enum class Act : std::uint8_t {
   scope_attaches,
   close_scope,
   release_scope,
+  // Another tree is restored from the store.
+  second_owner,
 };
-constexpr std::size_t act_count = static_cast<std::size_t>(Act::release_scope) + 1;
+constexpr std::size_t act_count = static_cast<std::size_t>(Act::second_owner) + 1;
 std::string_view to_string(Act act) noexcept;
 
 // Where a command takes place: between two polls, or within the next callback of a kind.
@@ -195,8 +197,9 @@ enum class Knob : std::uint8_t {
   short_times,       // 1: time-outs of tools and questions are 1 s, the grace of a stop is 1 ms
   real,              // 1: sockets, poller and files of the system; 2: without them, as they would be there
   programs,  // agents run programs; 2, 4: which die a moment after their signal; 3, 4: without pidfd_open()
+  after_failure,  // of a commit: RestoreOptions::on_failure is 0: not set, 1: retry, 2: go_on, 3: stop_all
 };
-constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::programs) + 1;
+constexpr std::size_t knob_count = static_cast<std::size_t>(Knob::after_failure) + 1;
 std::string_view to_string(Knob knob) noexcept;
 
 struct Setup {

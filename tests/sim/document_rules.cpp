@@ -76,6 +76,14 @@ bool is_sent_again(std::vector<ChatMessage> now, std::vector<ChatMessage> before
   return std::equal(first, before.end(), now.end() - (before.end() - first));
 }
 
+std::string texts_of(const std::vector<QueuedMessage>& mail) {
+  std::string texts;
+  for (const QueuedMessage& message : mail)
+    texts += (texts.empty() ? "" : ", ") + message.message.text.substr(0, 5) +
+             (message.message.priority == MessagePriority::urgent ? "!" : "");
+  return texts;
+}
+
 bool is_same(const Spent& one, const Spent& other) {
   return one.turns == other.turns && one.tokens == other.tokens && one.cost == other.cost;
 }
@@ -232,14 +240,21 @@ void DocumentRules::check_mail(const OfAgent& was, const Agent& is, TimePoint no
   };
   std::vector<QueuedMessage> mail = is.queued().value();
   std::erase_if(mail, [&](const QueuedMessage& message) { return !waits(message); });
+  // One that was steered, and stood before urgent ones, is one of many then.
+  std::vector<QueuedMessage> before = was.mail;
+  for (auto* const queue : {&before, &mail})
+    std::ranges::stable_partition(
+        *queue, [](const QueuedMessage& one) { return one.message.priority == MessagePriority::urgent; });
   auto next = mail.begin();
-  for (const QueuedMessage& message : was.mail) {
+  for (const QueuedMessage& message : before) {
     if (!waits(message)) continue;
     const bool is_there =
         next != mail.end() && next->message.text == message.message.text &&
         next->message.sender == message.message.sender && next->message.kind == message.message.kind &&
         next->message.priority == message.message.priority && bool(next->deadline) == bool(message.deadline);
-    verdict_.require(is_there, rule, "a message does not wait in its place: " + message.message.text);
+    verdict_.require(is_there, rule,
+                     "a message does not wait in its place: " + message.message.text.substr(0, 10) + " of " +
+                         was.id + " (" + texts_of(was.mail) + " are " + texts_of(mail) + ')');
     if (!is_there) return;
     ++next;
   }

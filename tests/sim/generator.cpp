@@ -187,6 +187,25 @@ void add_scopes(Script& script, Random random) {
   }
 }
 
+// In some of the runs with a store the host chooses what follows a commit that has failed, or another tree
+// takes the store.
+void add_owners(Script& script, Random random) {
+  if (script.setup[Knob::store] == 0) return;
+  if (random.once_in(5)) {
+    script.setup[Knob::after_failure] = 1 + random.below(3);
+    for (std::uint32_t left = random.below(3); left != 0; --left)
+      insert(script, random, {any_of(random, Act::store_refuses)});
+  }
+  if (script.setup[Knob::store] != 1 || !random.once_in(8)) return;
+  std::vector<Command> commands = {any_of(random, Act::second_owner)};
+  if (random.once_in(2)) commands.push_back({.act = Act::send});
+  if (random.once_in(2)) commands.push_back(any_of(random, Act::stop));
+  commands.push_back({.act = Act::poll_until_quiet});
+  if (random.once_in(2)) commands.insert(commands.end(), {{.act = Act::next_timer}, {.act = Act::poll}});
+  if (random.once_in(2)) commands.push_back({.act = random.once_in(2) ? Act::kill : Act::restart});
+  insert(script, random, commands);
+}
+
 // In half of the runs commands have further options, and in some of these the tree grows.
 void add_options(Script& script, Random random) {
   if (random.once_in(2)) return;
@@ -208,6 +227,7 @@ std::uint32_t choices_of(Knob knob) {
   if (knob == Knob::plain_arguments) return 1;  // for failing allocations
   if (knob == Knob::real) return 1;             // for a comparison
   if (knob == Knob::programs) return 5;
+  if (knob == Knob::after_failure) return 4;
   const auto i = static_cast<std::size_t>(knob);
   return i < choices_of_knobs.size() ? choices_of_knobs[i] : 2;
 }
@@ -329,6 +349,7 @@ Script script_of_seed(std::uint64_t seed) {
   add_small_limits(script.setup, Random(seed ^ 0x736d'616c'6cU));
   add_documents(script, Random(seed ^ 0x646f'6375U));
   add_scopes(script, Random(seed ^ 0x7363'6f70U));
+  add_owners(script, Random(seed ^ 0x6f77'6e65U));
   add_options(script, Random(seed ^ 0x6f70'7469U));
   add_calm(script, Random(seed ^ 0x6361'6c6dU));
   return script;

@@ -40,8 +40,9 @@ void MessageRules::see(const Event& event) {
                      "a turn of a message that is held: " + to_string(started->message));
     known.begun = true;
     // One that was not counted: in the run that has accepted the message.
+    known.attempts += is_left_ ? 0 : 1;
     verdict_.require(
-        ++known.attempts <= most_attempts_ + 1, "G14",
+        known.attempts <= most_attempts_ + 1, "G14",
         "a message begins more often than RestoreOptions::max_attempts: " + to_string(started->message));
   }
   if (const auto* held = event.get<QueueHeld>()) {
@@ -112,6 +113,7 @@ void MessageRules::ends_are_unheard() {
 }
 
 void MessageRules::tree_ended() {
+  is_left_ = false;
   held_.clear();
   for (auto at = known_.begin(); at != known_.end();) {
     Known& known = at->second;

@@ -41,6 +41,8 @@ class MessageRules {
   void quiet() {
     for (auto& [id, known] : known_) known.dropping = false;
   }
+  // No turn that begins from now on in this process is counted.
+  void store_is_left() noexcept { is_left_ = true; }
   // RestoreOptions::max_attempts.
   void attempts_are(std::uint32_t most) { most_attempts_ = most; }
   // At such a time: AgentTree::message() agrees with the events.
@@ -83,6 +85,7 @@ class MessageRules {
   }
 
   Verdict& verdict_;
+  bool is_left_ = false;
   std::uint32_t most_attempts_ = 0;
   std::map<MessageId, Known> known_;
   std::set<std::string> held_;  // agents whose mailbox is held, as events say

@@ -35,7 +35,8 @@ void ToolRules::begun(const ToolContext& context, bool may_repeat) {
   note.call_id = context.call_id();
   note.made = made;
   note.is_simulated = simulated_.contains(messages_[agent]);
-  note.may_repeat = may_repeat;
+  note.is_unstored = is_left_ && note.begun == 0;
+  note.may_repeat = may_repeat || note.is_unstored;
   note.begun_here = true;
   note.gave = 0;
   note.result = false;

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace agentcore::sim {
 
@@ -34,14 +35,21 @@ class ToolRules {
   // that wait for a commit begin within it.)
   void flush_begins();
   void flushed();
+  // What begins from now on in this process is in no store: the next one may begin it again.
+  void store_is_left() noexcept { is_left_ = true; }
   // A call that was asked for before is `interrupted` if the store cannot say that it had not begun.
   // An end that the store has not heard of may come again.
   void process_ended() {
     for (auto& [id, note] : notes_) {
       note.open = note.begun_here && !note.ended && !note.may_repeat;
+      if (std::exchange(note.is_unstored, false)) {
+        note.begun = 0;
+        note.made.clear();
+      }
       note.begun_here = false;
       note.ended = note.completed = note.cancelled = note.given = false;
     }
+    is_left_ = false;
     before_ = notes_;
     unknown_.clear();
     made_.clear();
@@ -57,17 +65,18 @@ class ToolRules {
     std::string made = {};  // ToolContext::idempotency_key()
     bool may_repeat = false;
     bool is_simulated = false;
-    bool begun_here = false;  // in this process
-    bool open = false;        // when the process ended
-    std::size_t gave = 0;     // or threw
-    bool result = false;      // what it gave first was a result
-    std::string tool = {};    // of its ToolStarted
-    bool ended = false;       // ToolEnded
-    bool completed = false;   // with a result
-    bool cancelled = false;   // by cancel_call()
-    bool given = false;       // by complete_call()
-    bool in_flush = false;    // its result, which the flush that runs writes
-    bool stored = false;      // its result, in the store
+    bool is_unstored = false;  // it began after store_is_left()
+    bool begun_here = false;   // in this process
+    bool open = false;         // when the process ended
+    std::size_t gave = 0;      // or threw
+    bool result = false;       // what it gave first was a result
+    std::string tool = {};     // of its ToolStarted
+    bool ended = false;        // ToolEnded
+    bool completed = false;    // with a result
+    bool cancelled = false;    // by cancel_call()
+    bool given = false;        // by complete_call()
+    bool in_flush = false;     // its result, which the flush that runs writes
+    bool stored = false;       // its result, in the store
   };
 
   void check(const ToolCallRecord& record, const Agent& agent);
@@ -76,6 +85,7 @@ class ToolRules {
   static bool has_begun(const Note& note);
 
   Verdict& verdict_;
+  bool is_left_ = false;
   std::map<std::string, Note> notes_;          // by call_key()
   std::map<std::string, Note> before_;         // of earlier processes
   std::map<std::string, MessageId> messages_;  // of the turn of each agent

@@ -155,6 +155,7 @@ void World::restart(bool killed) {
   killed_ = killed;  // nothing that follows is seen
   end_run(killed);
   if (killed || store_.refusals + store_.unknown_outcomes != 0) approvals_.changes_are_lost();
+  owner_ends();
   store_.end_process();
   killed_ = false;
   if (setup_[Knob::store] == 0) store_.clear();
@@ -317,6 +318,7 @@ void World::finish() {
   store_.end_faults();
   healed_ = true;
   throws_ = false;
+  end_first_owner();
   say("-- everybody answers");
   bool rests = comes_to_rest();
   if (!rests && lossy) {
@@ -501,6 +503,7 @@ void World::on_event(const Event& event) {
   if (const auto* restored = event.get<AgentRestored>()) states_[id] = restored->state;
   if (event.get<AgentCreated>() != nullptr) states_[id] = AgentState::idle;
   if (event.get<AgentDeleted>() != nullptr) states_.erase(id);
+  check_acknowledged(event);
   waits_.see(event);
   reports_.see(event, clock_.now());
   if (run_->console) people_.see(event);

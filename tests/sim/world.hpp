@@ -185,6 +185,16 @@ class World {
   void create_in_scope(const Command& command, ScopeOfHost& one);
   void close_scope(ScopeOfHost& one, std::uint32_t how);
   void check_scope(const ScopeOfHost& one);
+  // Who owns the store (world_owners.cpp).
+  bool act_on_owner(const Command& command);
+  void restore_another(const Command& command);
+  void leave_store();
+  void owner_ends();
+  void end_first_owner();
+  bool goes_on_in_memory() const noexcept;
+  void check_acknowledged(const Event& event);
+  void check_intent(const std::string& call_id, bool may_repeat);
+  std::function<AfterStoreFailure(const Error&)> on_store_failure();
   bool act_as_model(const Command& command);
   bool act_as_server(const Command& command);
   bool act_as_tool(const Command& command);
@@ -351,7 +361,10 @@ class World {
   bool paused_by_key_ = false;  // the function that returns the key of a model's server has paused an agent
   bool late_by_key_ = false;    // it has taken time
   bool has_clocks_ = false;     // a lease, or a budget of time, was given to an agent
-  bool cuts_later_ = false;     // a stop has left calls to the next poll (StopCut)
+  bool is_left_ = false;        // what the tree does reaches the store no more
+  bool was_fenced_ = false;     // on_failure got store_fenced
+  std::uint32_t calls_when_left_ = 0;
+  bool cuts_later_ = false;  // a stop has left calls to the next poll (StopCut)
 
   std::vector<Command> pending_;  // that wait for their callback
   std::vector<std::shared_ptr<HeldCall>> held_;

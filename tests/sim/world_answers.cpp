@@ -175,7 +175,7 @@ void World::check_stored(const Asked& asked, const json& body) {
   if (!says || persisted->get<bool>()) return;
   const bool store_fails = store_.failed() || store_.refusals != 0 || store_.unknown_outcomes != 0 ||
                            seen_of_disk_ != decltype(seen_of_disk_)() || executor_.dropped.failed() ||
-                           executor_.refused.failed() || setup_[Knob::store] > 1;
+                           executor_.refused.failed() || setup_[Knob::store] > 1 || is_left_;
   const bool has_waited = setup_[Knob::background_store] != 0;
   verdict_.require(store_fails || has_waited || console_may_fail(), "console",
                    "the store works, and an answer says that it has no change: " + text);

@@ -91,6 +91,7 @@ std::string World::unsettled(const Part& part) {
 
 void World::calm(const Command& command) {
   if (in_poll_ || depth_ != 0 || handles_.empty()) return;
+  if ((is_left_ && !goes_on_in_memory()) || setup_[Knob::after_failure] == 3) return;  // a failure stops all
   std::vector<Agent> roots;
   run_->tree->walk([&](const Agent& one) {
     if (!one.parent()) roots.push_back(one);

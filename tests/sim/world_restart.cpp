@@ -15,6 +15,7 @@ RestoreOptions World::restore_options() {
       setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
   messages_.attempts_are(options.max_attempts);
   options.code = code(true);
+  options.on_failure = on_store_failure();
   if (setup_[Knob::background_store] != 0) options.executor = &executor_;
   return options;
 }

@@ -53,6 +53,7 @@ void World::note_tool(const std::string& name, bool may_repeat, const ToolContex
   say("begun " + name + ' ' + context.agent().id() + ' ' + without_task_id(context.call_id()));
   if (killed_) return;
   tool_rules_.begun(context, may_repeat);
+  check_intent(context.call_id(), may_repeat);
   waits_.begins(context.call_id());
   const std::string id = context.agent().id();
   if (name == "careful") approvals_.begins(name, call_key(id, context.call_id()));
