@@ -64,7 +64,8 @@ std::string parent_of(const Agent& agent) {
 // What the last turn alone has left out, because a summary could not be made, is sent again.
 bool is_sent_again(std::vector<ChatMessage> now, std::vector<ChatMessage> before) {
   const auto summaries_in = [](std::vector<ChatMessage>& messages) {
-    const auto others = std::ranges::stable_partition(messages, &ChatMessage::summary).begin();
+    const auto others = std::stable_partition(messages.begin(), messages.end(),
+                                              [](const ChatMessage& message) { return message.summary; });
     std::vector<ChatMessage> summaries(messages.begin(), others);
     messages.erase(messages.begin(), others);
     return summaries;
@@ -243,8 +244,9 @@ void DocumentRules::check_mail(const OfAgent& was, const Agent& is, TimePoint no
   // One that was steered, and stood before urgent ones, is one of many then.
   std::vector<QueuedMessage> before = was.mail;
   for (auto* const queue : {&before, &mail})
-    std::ranges::stable_partition(
-        *queue, [](const QueuedMessage& one) { return one.message.priority == MessagePriority::urgent; });
+    std::stable_partition(queue->begin(), queue->end(), [](const QueuedMessage& one) {
+      return one.message.priority == MessagePriority::urgent;
+    });
   auto next = mail.begin();
   for (const QueuedMessage& message : before) {
     if (!waits(message)) continue;
