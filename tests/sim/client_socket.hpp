@@ -24,6 +24,8 @@ class ClientSocket {
   virtual bool is_gone() = 0;
   // The server has read all that was sent, as far as that is known.
   virtual bool is_read() = 0;
+  // A call of the system for it has failed on the side of the server.
+  virtual bool is_broken() { return false; }
   // The server cannot send: its client has not read what is there.
   virtual bool is_full() = 0;
   // Closes the connection in order, or resets it.

@@ -122,6 +122,8 @@ enum class Act : std::uint8_t {
   program_forks,
   program_leaves,
   program_calls_fail,
+  // The sockets of a console and of models over HTTP (SocketFault).
+  socket_fails,
   // Agents as documents.
   export_agents,
   import_agents,

@@ -90,6 +90,7 @@ std::optional<Answered> ConsoleClient::take() {
   const bool was_read = socket_->is_read();
   Answered lost = answer_of_first(0);
   lost.was_read = was_read;
+  lost.was_broken = socket_->is_broken();
   return lost;
 }
 

@@ -45,6 +45,7 @@ struct Answered {
   int status = 0;  // 0: the connection ended without an answer
   std::string head = {}, body = {};
   bool was_warned = false;  // an earlier answer said that the connection would end
+  bool was_broken = false;  // a call of the system for its connection has failed
   bool was_read = true;     // the server has read all of it, as far as that is known
 
   std::string header(std::string_view name) const;  // empty: there is none
@@ -88,6 +89,8 @@ class ConsoleClient {
   // Requests that are complete and have no answer, and may change something.
   std::size_t open_changes() const noexcept;
   bool has_left() const noexcept { return !left_.empty(); }
+  // The server has read all that was sent, as far as that is known.
+  bool is_read() const { return socket_ && socket_->is_read(); }
   std::size_t unsent() const noexcept { return unsent_.size(); }
 
  private:

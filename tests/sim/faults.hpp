@@ -17,13 +17,16 @@ enum class FailedCall : std::uint8_t {
   job_dropped,     // the same; it destroys the job, and does not run it
   disk,            // a call of the disk below a store in a file (Knob::store)
   process,         // a call of the system for a program, its pipes or its end (Knob::programs)
+  socket,          // a call of the system for the sockets of a console: also to watch one (Knob::console)
+  transfer,        // a step of a request to a model over HTTP: it has no socket, or that is not watched
 };
 constexpr std::array fault_names = {std::string_view("allocation"),     std::string_view("commit_refused"),
                                     std::string_view("commit_unknown"), std::string_view("read"),
                                     std::string_view("job_refused"),    std::string_view("job_dropped"),
-                                    std::string_view("disk"),           std::string_view("process")};
+                                    std::string_view("disk"),           std::string_view("process"),
+                                    std::string_view("socket"),         std::string_view("transfer")};
 constexpr std::size_t fault_count = fault_names.size();
-static_assert(fault_count == static_cast<std::size_t>(FailedCall::process) + 1);
+static_assert(fault_count == static_cast<std::size_t>(FailedCall::transfer) + 1);
 
 // Of one kind of fault: the `first`-th call fails (from 1; 0: none does), and the `then`-th after that.
 struct Failures {

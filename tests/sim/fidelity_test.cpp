@@ -27,7 +27,8 @@ namespace {
 //   until it is quiet.
 // - What a server says within a callback, and time that passes there: which requests have reached the
 //   server by then depends on the sockets.
-// - Faults that a system cannot be made to have on command (its disk, its executor): none.
+// - Faults that a system cannot be made to have on command (its disk, its sockets, its executor): none.
+// - A second owner of the store: that of the simulated world is in memory.
 // - The next timer: libcurl has timers of its own. A fixed time passes instead, of two minutes at most:
 //   what is due together after hours is one poll in the simulated world, and several with sockets.
 // - The console: its clients are not on sockets here.
@@ -46,7 +47,8 @@ Script comparable(const Script& script) {
                           Knob::small_bytes, Knob::short_times, Knob::programs})
     same.setup[knob] = 0;
   for (Command command : script.commands) {
-    const bool is_fault = command.act >= Act::disk_fails && command.act <= Act::disk_dies;
+    const bool is_fault = (command.act >= Act::disk_fails && command.act <= Act::disk_dies) ||
+                          command.act == Act::socket_fails || command.act == Act::second_owner;
     const bool is_of_console = command.act >= Act::http_request && command.act <= Act::http_leaves;
     const bool is_poll = command.act == Act::poll || command.act == Act::poll_without_budget;
     const bool is_of_server = command.act >= Act::model_text && command.act <= Act::server_garbage;

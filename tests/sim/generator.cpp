@@ -88,6 +88,10 @@ const Choices console_feature = {{Act::http_request, 25},
                                  {Act::http_reads, 2},
                                  {Act::http_leaves, 2}};
 
+// In some runs with a console or models over HTTP.
+const Choices socket_feature = {
+    {Act::socket_fails, 8}, {Act::http_request, 4}, {Act::http_leaves, 2}, {Act::time_passes, 2}};
+
 // In runs with programs.
 const Choices program_feature = {{Act::model_calls, 20},
                                  {Act::send, 10},
@@ -266,6 +270,9 @@ Script script_of_seed(std::uint64_t seed) {
     if (!of_programs.once_in(4)) script.setup[Knob::models] = 0;
     add(program_feature);
   }
+  Random of_sockets(seed ^ 0x736f'636bU);
+  const bool has_sockets = (script.setup[Knob::console] | script.setup[Knob::models]) != 0;
+  if (has_sockets && of_sockets.once_in(4)) add(socket_feature);
   const std::uint32_t callbacks = random.below(3);  // 0: none; else one command of 12 or 4 is in a callback
   std::uint32_t length = 20 + random.below(random.once_in(10) ? 400 : 100);
   // Half of the agents are of one kind, and half of the calls of one tool: else kinds that need several

@@ -69,10 +69,13 @@ HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup,
   static const auto library = detail::net::Transport::library();  // initialized once, and not in each run
   detail::loop::Engine& engine = *detail::loop::engine_of(runtime);
   if (setup[Knob::real] == 1) wire_ = WireTransport::install(engine);
-  if (wire_)
+  if (wire_) {
     transport_ = wire_;
-  else
-    transport_ = SimTransport::install(engine);
+  } else {
+    const auto simulated = SimTransport::install(engine);
+    simulated->fails = host_.fails;
+    transport_ = simulated;
+  }
   transport_->on_start = [this](SimTransfer& transfer) { host_.on_begun(agent_of(transfer)); };
   transport_->on_launch = [this](SimTransfer& transfer) { on_launch(transfer); };
   transport_->on_end = [this](const SimTransfer& transfer, const detail::net::HttpEnd& end) {

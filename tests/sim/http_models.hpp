@@ -49,6 +49,7 @@ class HttpModels {
     std::function<void(const std::string& agent)> on_begun;  // a client begins a request
     std::function<void(const Sent&)> on_sent;                // it goes out
     std::function<void(const Ended&)> on_end;
+    std::function<bool(bool begins)> fails;  // SimTransport::fails
   };
 
   // Knob::models of `setup` is not 0.

@@ -1,5 +1,7 @@
 #include "sim/network.hpp"
 
+#include "support/observe/host_code.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -28,6 +30,7 @@ class SimClientSocket final : public ClientSocket {
   bool has_ended() override { return socket_->server_ended; }
   bool is_gone() override { return socket_->server_gone; }
   bool is_read() override { return socket_->to_server.empty(); }
+  bool is_broken() override { return socket_->is_broken; }
   bool is_full() override { return socket_->to_client.size() >= SimNetwork::window; }
   void leave(bool in_order) override {
     socket_->client_ended = in_order;
@@ -80,20 +83,38 @@ IoEvents SimNetwork::events_of(int descriptor) const {
 }
 
 Result<int> SimNetwork::listen(const std::string&, std::uint16_t) {
+  const test::HostCode host;
+  if (faults.of_listen() != 0) return Error{Errc::network_error, "the simulated port is in use"};
   listener_ = smallest_free();
   return *listener_;
 }
 
 int SimNetwork::accept(int) {
+  const test::HostCode host;
   if (backlog_.empty()) return errno = EAGAIN, -1;
+  if (const int error = faults.of_accept()) {
+    if (error == ECONNABORTED) {
+      SimSocket& lost = *backlog_.front();
+      lost.is_broken = lost.server_ended = lost.server_gone = true;
+      backlog_.pop_front();
+    }
+    return errno = error, -1;
+  }
   const int descriptor = smallest_free();
   sockets_[descriptor] = std::move(backlog_.front());
   backlog_.pop_front();
   return descriptor;
 }
 
+int SimNetwork::failure_of(SimSocket& socket, int error) {
+  if (error != 0 && error != EINTR) socket.is_broken = true;
+  return error;
+}
+
 ssize_t SimNetwork::recv(int descriptor, char* into, std::size_t size) {
+  const test::HostCode host;
   SimSocket& socket = *sockets_.at(descriptor);
+  if (const int error = failure_of(socket, faults.of_read())) return errno = error, -1;
   if (socket.client_gone && !socket.client_ended) return errno = ECONNRESET, -1;
   if (socket.to_server.empty()) return socket.client_ended ? 0 : (errno = EAGAIN, -1);
   std::size_t count = std::min(size, socket.to_server.size());
@@ -104,13 +125,22 @@ ssize_t SimNetwork::recv(int descriptor, char* into, std::size_t size) {
 }
 
 ssize_t SimNetwork::send(int descriptor, const char* bytes, std::size_t size) {
+  const test::HostCode host;
   SimSocket& socket = *sockets_.at(descriptor);
+  if (const int error = failure_of(socket, faults.of_write())) return errno = error, -1;
   if (socket.client_gone) return errno = EPIPE, -1;
   if (socket.to_client.size() >= window) return errno = EAGAIN, -1;
   std::size_t count = std::min(size, window - socket.to_client.size());
   if (most_per_call_ != 0) count = std::min(count, most_per_call_);
   socket.to_client.append(bytes, count);
   return static_cast<ssize_t>(count);
+}
+
+int SimNetwork::watch_failure(int descriptor) {
+  const auto found = sockets_.find(descriptor);
+  if (listener_ != descriptor && found == sockets_.end()) return 0;
+  const int error = faults.of_watch();
+  return found == sockets_.end() ? error : failure_of(*found->second, error);
 }
 
 void SimNetwork::shutdown(int descriptor) {
@@ -139,6 +169,7 @@ SimPoller::~SimPoller() {
 }
 
 bool SimPoller::update(int descriptor, IoEvents from, IoEvents to, std::uint32_t serial) {
+  const test::HostCode host;
   if (to == IoEvents::none) {
     watched_.erase(descriptor);
     return true;
@@ -146,6 +177,7 @@ bool SimPoller::update(int descriptor, IoEvents from, IoEvents to, std::uint32_t
   OtherDescriptors* const others = network_->others_;
   const bool is_other = from == IoEvents::none && others != nullptr && others->has(descriptor);
   if (is_other && others->refuses_watch(descriptor)) return errno = ENOSPC, false;
+  if (const int error = network_->watch_failure(descriptor)) return errno = error, false;
   watched_[descriptor] = {to, serial};
   return true;
 }

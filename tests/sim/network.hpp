@@ -4,6 +4,7 @@
 #include "console/http/sockets.hpp"
 #include "platform/poller.hpp"
 #include "sim/client_socket.hpp"
+#include "sim/socket_faults.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@ struct SimSocket {
   bool client_gone = false;   // it has closed or reset the connection: what is sent to it fails
   bool server_ended = false;  // it sends nothing more
   bool server_gone = false;   // it has closed the connection, or has never accepted it
+  bool is_broken = false;     // a call of the system for it has failed: what was asked may have no answer
 };
 
 // Descriptors of the same process that are no sockets.
@@ -45,6 +47,10 @@ class SimNetwork final : public detail::console::Sockets, public ClientNetwork {
   // How many bytes a connection holds that its client has not read.
   static constexpr std::size_t window = 16 << 10;
 
+  SocketFaults faults;
+
+  // How many connections nobody has accepted yet.
+  std::size_t waiting() const noexcept { return backlog_.size(); }
   // How many bytes one call of the system takes or gives at most; 0: no limit.
   void limit_calls(std::size_t bytes) { most_per_call_ = bytes; }
   std::shared_ptr<ClientSocket> connect_client() override;
@@ -74,6 +80,9 @@ class SimNetwork final : public detail::console::Sockets, public ClientNetwork {
  private:
   friend SimPoller;
   detail::platform::IoEvents events_of(int descriptor) const;
+  static int failure_of(SimSocket& socket, int error);
+  // The errno of a refusal to watch it; 0: none.
+  int watch_failure(int descriptor);
 
   std::map<int, std::shared_ptr<SimSocket>> sockets_;
   std::optional<int> listener_;

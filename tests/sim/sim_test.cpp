@@ -173,6 +173,10 @@ TEST_CASE("each command takes effect in some run, and each callback has a comman
     CAPTURE(process_fault_names[fault]);
     CHECK(all.done["a call for a program fails: " + std::string(process_fault_names[fault])] != 0);
   }
+  for (const std::string_view fault : socket_fault_names) {
+    CAPTURE(fault);
+    CHECK(all.done["a call for a socket fails: " + std::string(fault)] != 0);
+  }
   for (const std::string end : {"exits with 0", "exits with 3", "ends by signal 15", "ends by signal 9",
                                 "ends by signal 11", "gets SIGTERM", "gets SIGKILL", "is reaped"}) {
     CAPTURE(end);

@@ -142,6 +142,11 @@ void SimTransport::run_round(detail::loop::PollBudget& budget) {
 
 // Begins to connect; reads one thing that has arrived; or ends the transfer, if its time is up.
 void SimTransport::step(SimTransfer& transfer) {
+  if (fails && fails(!transfer.launched))
+    return end(transfer.id,
+               {Errc::network_error,
+                transfer.launched ? "the simulated system does not watch the socket" : "there is no socket",
+                transfer.status, transfer.connected});
   if (!std::exchange(transfer.launched, true)) {
     transfer.timer.connecting();
     transfer.timer.arm();

@@ -77,6 +77,8 @@ class SimTransport final : public ServedTransport, public detail::loop::Source {
   static std::shared_ptr<SimTransport> install(detail::loop::Engine& engine);
 
   explicit SimTransport(detail::loop::Engine& engine);
+  // True: this step of a transfer fails for want of a socket, or because the system does not watch it.
+  std::function<bool(bool begins)> fails;
   ~SimTransport() override { close(); }
   SimTransport(const SimTransport&) = delete;
   SimTransport& operator=(const SimTransport&) = delete;

@@ -18,6 +18,7 @@ void TaskRules::shown(Duration retention, std::size_t kept) {
 void TaskRules::tree_ended() {
   for (auto& [agent, made] : made_) {
     made.had_end = made.had_end || ends_.contains(made.task);
+    made.may_have_ended = made.may_have_ended || is_left_;
     made.since.reset();
     made.is_sure = made.stored;
     uses_[agent].begun.clear();
@@ -31,6 +32,7 @@ void TaskRules::tree_ended() {
   keys_.clear();
   ended_here_ = 0;
   all_are_known_ = true;
+  is_left_ = false;
 }
 
 void TaskRules::created(const std::string& task, const std::string& agent, bool alone, bool stored) {
@@ -118,7 +120,7 @@ void TaskRules::deleted_after_its_task(const std::string& agent) {
   const MadeFor& made = found->second;
   verdict_.require(!has_more(agent, made, true), "tasks",
                    "an agent was deleted that got more than its task: " + agent);
-  verdict_.require(made.since.has_value(), "tasks",
+  verdict_.require(made.since.has_value() || made.may_have_ended, "tasks",
                    "an agent was deleted before the end of its task: " + agent);
   verdict_.require(!made.since || clock_.now() >= *made.since + retention_ || ended_here_ > kept_ ||
                        !all_were_known_ || asked_ != 0,

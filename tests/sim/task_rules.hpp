@@ -24,6 +24,8 @@ class TaskRules {
 
   // A console shows the tree: with these options.
   void shown(Duration retention, std::size_t kept);
+  // Another owner has restored the tree from the store, and has perhaps ended its turns.
+  void store_is_left() noexcept { is_left_ = true; }
   // Its process, or its tree, has ended.
   void tree_ended();
   // 201: the task of that agent; `alone`: which was made for it.
@@ -65,6 +67,7 @@ class TaskRules {
     bool stored = false;             // the store has its mark
     bool is_sure = true;             // it has the mark
     bool had_end = false;            // before this process
+    bool may_have_ended = false;     // the same, in another owner of the store
     std::optional<TimePoint> since;  // its task had ended then, or the process had begun
   };
   // What an agent got beside its task.
@@ -85,6 +88,7 @@ class TaskRules {
   bool all_are_known_ = true;   // in this process
   bool all_were_known_ = true;  // and before
   std::size_t asked_ = 0;
+  bool is_left_ = false;
   std::map<std::string, End> ends_;  // of messages, by the ids of their tasks, in this process
   std::map<std::string, TimePoint> ended_at_;
   std::map<std::string, std::string> tasks_;  // of this process: their agents

@@ -68,7 +68,7 @@ void TurnRules::model_call_begins(const std::string& agent, std::uint64_t turn) 
 void TurnRules::see_tools(const Event& event, const std::string& id) {
   const auto limits = limits_.find(id);
   if (const auto* started = event.get<ToolStarted>()) {
-    calls_[id].insert(started->call_id);
+    if (given_.erase({id, started->call_id}) == 0) calls_[id].insert(started->call_id);
     verdict_.require(limits == limits_.end() || calls_[id].size() <= limits->second.parallel, "G15",
                      "more calls side by side than AgentSpec::parallel_tools: " + id);
   }
@@ -143,6 +143,7 @@ void TurnRules::process_ended() {
   outcomes_.clear();
   reasks_.clear();
   calls_.clear();
+  given_.clear();
   tasks_.clear();
   turns_of_budget_.clear();
   for (auto& [id, limits] : limits_) limits.turns = no_limit;

@@ -47,6 +47,8 @@ class TurnRules {
   // Something of that turn begins.
   void begins(const std::string& agent, std::uint64_t turn, std::string_view what) const;
   void model_call_begins(const std::string& agent, std::uint64_t turn);
+  // The host has given the result of that call: it runs nothing.
+  void given(const std::string& agent, const std::string& call) { given_.insert({agent, call}); }
   void see(const Event& event);
   // The process has ended; agents may be restored.
   void process_ended();
@@ -69,6 +71,7 @@ class TurnRules {
   std::map<Turn, TimePoint> until_;
   std::map<Turn, TurnOutcome> outcomes_;
   std::map<Turn, Reasks> reasks_;
+  std::set<std::pair<std::string, std::string>> given_;             // agents and calls
   std::map<std::string, std::set<std::string>> calls_, tasks_;      // that run, of each agent
   std::map<std::string, std::set<std::uint64_t>> turns_of_budget_;  // in which a model call began
 };

@@ -41,6 +41,7 @@ World::World(const Setup& setup, const Faults& faults)
       processes_(std::make_shared<SimProcesses>(*network_, clock_, process_rules_, process_habits())) {
   const test::HostCode host;
   processes_->calls = Failing(faults[FailedCall::process]);
+  begin_sockets(faults);
   processes_->say = [this](std::string line) { say(std::move(line)); };
   processes_->note = [this](const std::string& what) { counts_.add(what); };
   executor_.refused = Failing(faults[FailedCall::job_refused]);
@@ -56,7 +57,7 @@ World::World(const Setup& setup, const Faults& faults)
 // A fault may have refused or lost what a rule relies on.
 bool World::fault_came() const noexcept {
   return (allocations_ && allocations_->failed()) || store_.failed() || executor_.refused.failed() ||
-         executor_.dropped.failed() || processes_->calls.failed();
+         executor_.dropped.failed() || processes_->calls.failed() || network_->faults.sockets.failed();
 }
 
 // The rules that follow events cannot be asked any more.
@@ -214,6 +215,7 @@ bool World::is_due() {
 }
 
 void World::poll(std::optional<Duration> budget) {
+  const test::HostCode host;
   const bool is_io = is_io_ready();
   const bool is_known = is_io || woken_ || run_->more || (run_->asked && *run_->asked <= clock_.now());
   const bool said = is_io || is_due();
@@ -239,6 +241,7 @@ void World::poll(std::optional<Duration> budget) {
 }
 
 void World::poll_until_quiet() {
+  const test::HostCode host;
   for (int i = 0; i < 20'000 && !tree_is_destroyed_ && !killed_; ++i) {
     poll();
     const bool served = serve() || processes_->settle();
@@ -309,6 +312,8 @@ void World::finish() {
   fault_counts_[static_cast<std::size_t>(FailedCall::job_refused)] = executor_.refused.seen();
   fault_counts_[static_cast<std::size_t>(FailedCall::job_dropped)] = executor_.dropped.seen();
   fault_counts_[static_cast<std::size_t>(FailedCall::process)] = processes_->calls.seen();
+  fault_counts_[static_cast<std::size_t>(FailedCall::socket)] = network_->faults.sockets.seen();
+  fault_counts_[static_cast<std::size_t>(FailedCall::transfer)] = network_->faults.transfers.seen();
   const bool lossy = allocations_->failed();
   counts_.done["commit refused"] += store_.refusals;
   counts_.done["commit of unknown outcome"] += store_.unknown_outcomes;
@@ -320,6 +325,7 @@ void World::finish() {
   throws_ = false;
   end_first_owner();
   say("-- everybody answers");
+  knock_at_console();
   bool rests = comes_to_rest();
   if (!rests && lossy) {
     // A result may be lost for want of memory: then a time-out or a stop ends its call.
@@ -338,6 +344,7 @@ void World::finish() {
     });
     messages_.check_all_ended();
     reports_.check_end();
+    check_listener();
     if (run_->http) transfer_rules_.check_end(*run_->http, *run_->tree);
     if (!lossy) check_timers();
   }

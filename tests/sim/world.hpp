@@ -202,6 +202,11 @@ class World {
   bool act_as_fault(const Command& command);
   bool act_on_disk(const Command& command);     // world_disk.cpp
   bool act_as_program(const Command& command);  // world_programs.cpp
+  // Sockets (world_sockets.cpp).
+  void begin_sockets(const Faults& faults);
+  bool act_on_sockets(const Command& command);
+  void knock_at_console();
+  void check_listener();
   void kill_process(std::uint64_t seed);
   void count_faults_of_disk();
   // `agent` and `call`: of that callback. Its command may choose them.

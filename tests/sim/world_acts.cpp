@@ -85,7 +85,8 @@ void World::act(const Command& command) {
 void World::act_by_kind(const Command& command) {
   if (act_on_loop(command) || act_on_agent(command) || act_by_stop(command) || act_on_mailbox(command) ||
       act_on_conversation(command) || act_on_tree(command) || act_as_model(command) || act_as_tool(command) ||
-      act_as_program(command) || act_on_documents(command) || act_on_scopes(command) || act_on_owner(command))
+      act_as_program(command) || act_on_sockets(command) || act_on_documents(command) ||
+      act_on_scopes(command) || act_on_owner(command))
     return;
   act_as_fault(command);
 }
@@ -269,6 +270,7 @@ bool World::act_on_mailbox(const Command& command) {
                 : who.cancel_call(call, {.reason = options_in(command.n[1]) % 2 == 1 ? "not needed" : ""});
       note_result(command, result);
       if (result.took_effect() && !killed_) tool_rules_.ended_by_verb(id, call, gives);
+      if (result.took_effect() && gives) turn_rules_.given(id, call);
       if (result.took_effect() && !killed_) process_rules_.ended_by_verb(call_key(id, call));
       return true;
     }

@@ -102,6 +102,7 @@ void World::calm(const Command& command) {
   throws_ = false;
   store_.calm();
   processes_->calm();
+  network_->faults.calm();
   opened_.clear();
   // A request that is under way may be for a pause.
   for (ConsoleClient& client : people_.clients) client.send(client.unsent(), verbs_);

@@ -95,6 +95,7 @@ void World::leave_store() {
   calls_when_left_ = calls_;
   tool_rules_.store_is_left();
   messages_.store_is_left();
+  people_.tasks.store_is_left();
 }
 
 void World::check_acknowledged(const Event& event) {

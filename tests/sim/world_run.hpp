@@ -55,7 +55,14 @@ struct World::Run {
   }
   std::unique_ptr<Console> open_console(World& world) {
     if (world.setup_[Knob::console] == 0) return nullptr;
-    return Console::open(runtime, world.console_options()).value();
+    auto opened = Console::open(runtime, world.console_options());
+    for (int again = 0; !opened && again < 100;
+         ++again) {  // as a host does whose port is in use for a moment
+      world.verdict_.require(opened.error().code == Errc::network_error && world.network_->open() == 0,
+                             "console", "a console that was not opened: " + opened.error().message);
+      opened = Console::open(runtime, world.console_options());
+    }
+    return std::move(opened).value();
   }
   TreeOptions options(World& world, LlmClient& client) const {
     TreeOptions options = options_of(world, client);

@@ -30,6 +30,7 @@ HttpModels::Host World::http_host() {
     late_by_key_ = clock_.now() != before;
     throw_if_due();
   };
+  host.fails = [this](bool begins) { return network_->faults.of_transfer(begins); };
   host.on_retry = [this](const RetryNotice& notice) {
     const test::HostCode code_of_host;
     ++events_;

@@ -16,7 +16,18 @@ constexpr std::size_t bytes_per_pump = 64 << 10;
 constexpr Duration drain_timeout = std::chrono::seconds(2);
 
 bool would_block(int error) noexcept {
-  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+  return error == EAGAIN || error == EWOULDBLOCK;
+}
+
+// The call that a signal interrupts is made again: a loop that is late may have no other poll in which to
+// make it.
+template <typename Call>
+ssize_t uninterrupted(Call&& call) {
+  ssize_t count = 0;
+  do {
+    count = call();
+  } while (count < 0 && errno == EINTR);
+  return count;
 }
 
 }  // namespace
@@ -68,7 +79,7 @@ void Connection::on_io(int /*descriptor*/, loop::IoEvents events) {
 
 void Connection::read_some() {
   char bytes[bytes_per_read];
-  const ssize_t count = sockets_->recv(socket_, bytes, sizeof bytes);
+  const ssize_t count = uninterrupted([&] { return sockets_->recv(socket_, bytes, sizeof bytes); });
   if (count < 0 && would_block(errno)) return;
   if (count < 0) return close();
   if (count == 0) return end_of_input();
@@ -177,7 +188,8 @@ void Connection::answer(const Response& response, std::unique_ptr<Stream> stream
 
 void Connection::write_some() {
   while (has_output()) {
-    const ssize_t count = sockets_->send(socket_, out_.data() + sent_, out_.size() - sent_);
+    const ssize_t count =
+        uninterrupted([this] { return sockets_->send(socket_, out_.data() + sent_, out_.size() - sent_); });
     if (count < 0 && would_block(errno)) return;
     if (count < 0) return close();
     sent_ += static_cast<std::size_t>(count);
