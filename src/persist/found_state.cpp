@@ -24,6 +24,7 @@ FoundState found_state(const AgentRecord& record, const FoundState* parent, bool
     found.gate = record.grade_below != core::Grade::none ? core::Gate::stop_tree : core::Gate::stop_self;
   }
   found.is_closed_below = closed_above || found.gate == core::Gate::stop_tree;
+  found.is_closed_above = closed_above;
   return found;
 }
 

@@ -10,6 +10,7 @@ struct FoundState {
   core::Gate gate = core::Gate::open;
   bool stopped_by_ancestor = false;
   StopCause cause = StopCause::user;
+  bool is_closed_above = false;  // by an ancestor, or by stop_all()
   bool is_closed_below = false;  // by its gate, or that of an ancestor
 
   bool is_stopped() const noexcept { return gate != core::Gate::open; }

@@ -61,7 +61,7 @@ struct StoredAgentOfTree : persist::FoundState {
   // Else it would be idle.
   bool is_stopped_as_unusable() const noexcept {
     return is_unusable() && record.gate == core::Gate::open && record.grade == core::Grade::none &&
-           !(parent && parent->is_closed_below);
+           !is_closed_above;
   }
   // True if its state is not as its record says, because of an ancestor, a verb that had not taken effect, or
   // the restart. It is then written: later, the record alone may no longer tell.

@@ -114,8 +114,10 @@ constexpr std::array<std::string_view, act_count> act_names = {"poll",
                                                                "scope_attaches",
                                                                "close_scope",
                                                                "release_scope",
-                                                               "second_owner"};
-static_assert(act_names.back() == "second_owner");
+                                                               "second_owner",
+                                                               "damage_record",
+                                                               "lose_code"};
+static_assert(act_names.back() == "lose_code");
 
 constexpr std::array<std::string_view, knob_count> knob_names = {
     "store",       "background_store", "durability", "turns_go_on", "max_attempts",    "mailbox_limit",

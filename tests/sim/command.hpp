@@ -135,8 +135,11 @@ enum class Act : std::uint8_t {
   release_scope,
   // Another tree is restored from the store.
   second_owner,
+  // A copy of the store is restored.
+  damage_record,
+  lose_code,
 };
-constexpr std::size_t act_count = static_cast<std::size_t>(Act::second_owner) + 1;
+constexpr std::size_t act_count = static_cast<std::size_t>(Act::lose_code) + 1;
 std::string_view to_string(Act act) noexcept;
 
 // Where a command takes place: between two polls, or within the next callback of a kind.

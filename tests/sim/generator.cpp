@@ -200,7 +200,10 @@ void add_owners(Script& script, Random random) {
     for (std::uint32_t left = random.below(3); left != 0; --left)
       insert(script, random, {any_of(random, Act::store_refuses)});
   }
-  if (script.setup[Knob::store] != 1 || !random.once_in(8)) return;
+  if (script.setup[Knob::store] != 1) return;
+  for (std::uint32_t left = random.once_in(3) ? 1 + random.below(4) : 0; left != 0; --left)
+    insert(script, random, {any_of(random, random.once_in(4) ? Act::lose_code : Act::damage_record)});
+  if (!random.once_in(8)) return;
   std::vector<Command> commands = {any_of(random, Act::second_owner)};
   if (random.once_in(2)) commands.push_back({.act = Act::send});
   if (random.once_in(2)) commands.push_back(any_of(random, Act::stop));

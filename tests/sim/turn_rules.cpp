@@ -30,6 +30,13 @@ std::optional<TurnRules::Limits> TurnRules::limits_of(const std::string& id) con
   return left;
 }
 
+std::set<std::string> TurnRules::handled() const {
+  std::set<std::string> found;
+  for (const auto& [id, limits] : limits_)
+    if (limits.is_handled) found.insert(id);
+  return found;
+}
+
 void TurnRules::imported(const std::string& id, const std::optional<Limits>& limits) {
   turns_of_budget_.erase(id);
   limits_.erase(id);

@@ -37,6 +37,8 @@ class TurnRules {
   // Those that are left to it, if its spec is known; and of an agent that is made of its document.
   std::optional<Limits> limits_of(const std::string& id) const;
   void imported(const std::string& id, const std::optional<Limits>& limits);
+  // Agents with a handler.
+  std::set<std::string> handled() const;
   // Its budget was replaced.
   void budget_changed(const std::string& id);
   void accepted(MessageId id, std::optional<TimePoint> deadline);

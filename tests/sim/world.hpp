@@ -187,6 +187,7 @@ class World {
   void check_scope(const ScopeOfHost& one);
   // Who owns the store (world_owners.cpp).
   bool act_on_owner(const Command& command);
+  bool act_on_copy(const Command& command);
   void restore_another(const Command& command);
   void leave_store();
   void owner_ends();

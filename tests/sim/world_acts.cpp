@@ -86,7 +86,7 @@ void World::act_by_kind(const Command& command) {
   if (act_on_loop(command) || act_on_agent(command) || act_by_stop(command) || act_on_mailbox(command) ||
       act_on_conversation(command) || act_on_tree(command) || act_as_model(command) || act_as_tool(command) ||
       act_as_program(command) || act_on_sockets(command) || act_on_documents(command) ||
-      act_on_scopes(command) || act_on_owner(command))
+      act_on_scopes(command) || act_on_owner(command) || act_on_copy(command))
     return;
   act_as_fault(command);
 }

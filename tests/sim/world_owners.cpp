@@ -1,6 +1,7 @@
 // Who owns the store: a second tree that is restored from it while the first one lives, and what a tree does
 // after a commit has failed.
 #include "sim/choices.hpp"
+#include "sim/store_probe.hpp"
 #include "sim/world.hpp"
 #include "sim/world_result.hpp"
 #include "sim/world_run.hpp"
@@ -32,17 +33,25 @@ class SameRecords final : public Store {
   Store& records_;
 };
 
-CodeRegistry code_of_another(test::FakeClient& llm) {
-  CodeRegistry code;
-  code.add_tools("tools", std::make_shared<ToolRegistry>());
-  code.add_llm("llm", &llm);
-  code.add_llm("other_llm", &llm);
-  code.add_handler("handler", [](const Agent&, const Message&) {});
-  code.add_tool_policy("policy", [](const ToolRequest&) { return ToolDecision(); });
-  return code;
-}
-
 }  // namespace
+
+// What a restart would find now.
+bool World::act_on_copy(const Command& command) {
+  if (command.act != Act::damage_record && command.act != Act::lose_code) return false;
+  if (setup_[Knob::store] != 1 || is_real() || depth_ != 0) return true;
+  const test::HostCode host;
+  const auto turns = command.n[2] % 2 == 1 ? InterruptedTurns::go_on : InterruptedTurns::end;
+  StoreProbe probe(verdict_, clock_, static_cast<const MemoryStore&>(store_.records()), turns);
+  if (command.act == Act::damage_record) {
+    const std::string outcome = probe.damage(command.n[0], command.n[1]);
+    note(command, outcome == "no record" ? outcome : "done");
+    counts_.add("damage: " + outcome);
+    return true;
+  }
+  probe.lose_code(turn_rules_.handled());
+  note(command, "done");
+  return true;
+}
 
 bool World::act_on_owner(const Command& command) {
   if (command.act != Act::second_owner) return false;
@@ -71,12 +80,12 @@ void World::restore_another(const Command& command) {
   AgentTree tree(other, {.llm = &llm});
   if (command.n[1] % 4 == 3) {  // the same object
     AgentTree third(other, {.llm = &llm});
-    const auto refused = third.restore(&store_, {.code = code_of_another(llm)});
+    const auto refused = third.restore(&store_, {.code = code_of_another(llm, true)});
     verdict_.require(!refused && refused.error().code == Errc::store_in_use, "owners",
                      "a store that a tree uses is given to another one");
   }
   SameRecords records(store_.records());
-  RestoreOptions options{.sync = StoreSync::process, .code = code_of_another(llm)};
+  RestoreOptions options{.sync = StoreSync::process, .code = code_of_another(llm, true)};
   const auto restored = tree.restore(&records, std::move(options));
   verdict_.require(bool(restored), "owners",
                    "a second owner is refused: " + (restored ? "" : restored.error().message));

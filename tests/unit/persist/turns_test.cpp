@@ -1101,6 +1101,36 @@ TEST_CASE("a shared spec finds the code that it names", "[persist][restore]") {
   CHECK(life.tree->create(std::make_shared<const AgentSpec>(spec)).error().code == Errc::invalid_config);
 }
 
+TEST_CASE("a damaged conversation of a turn in progress under stop_all() is stopped, and its messages go",
+          "[persist][turns][corrupt][stop]") {
+  MemoryStore store;
+  Tools tools;
+  {
+    Life life(store, tools.options());
+    life.llm.enqueue(silence());
+    const Agent agent = life.create("a", {.code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(agent.send("later"));
+    REQUIRE(life.tree->flush());
+    MemoryStore before_settling;
+    REQUIRE(life.tree->stop_all().accepted());
+    REQUIRE(life.tree->flush());
+    before_settling = store;
+    life.tree.reset();
+    store = before_settling;
+  }
+  StoreBatch damage;
+  damage.put({7, 1, 0}, "nonsense");
+  REQUIRE(store.commit(damage, StoreSync::process));
+  Life life(store, tools.options());
+  REQUIRE(life.report);
+  REQUIRE(life.restored.size() == 1);
+  CHECK(life.restored[0].state == AgentState::stopped);
+  CHECK_FALSE(life.restored[0].damage.empty());
+  CHECK(life.restored[0].messages == 0);
+}
+
 TEST_CASE("a damaged conversation of a turn in progress stops its agent, and no other",
           "[persist][turns][corrupt]") {
   MemoryStore store;
