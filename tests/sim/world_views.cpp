@@ -17,10 +17,17 @@ void World::check_views() {
   const AgentTree& tree = *run_->tree;
   if (tree.size() > most_agents || store_.fails()) return;
   std::size_t agents = 0;
+  const TreeOptions limits = Run::options_of(*this, run_->client());
+  std::map<std::string, std::size_t> depths;
   tree.walk([&](const Agent& agent) {
     ++agents;
     check_view(agent);
+    const auto parent = agent.parent();
+    const std::size_t depth = parent ? depths[parent.value().id()] + 1 : 1;
+    depths[agent.id()] = depth;
+    verdict_.require(depth <= limits.max_depth, "G15", "an agent is deeper than TreeOptions::max_depth");
   });
+  verdict_.require(agents <= limits.max_agents, "G15", "more agents than TreeOptions::max_agents");
   verdict_.require(agents == tree.size(), "views",
                    "a walk meets " + std::to_string(agents) + " agents of " + std::to_string(tree.size()));
   const auto tasks = tree.tasks();
