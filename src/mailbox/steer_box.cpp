@@ -80,12 +80,15 @@ void SteerBox::count_reask(core::NodeId agent) {
   publish();
 }
 
-std::uint32_t SteerBox::next(core::NodeId agent) const noexcept {
+std::uint32_t SteerBox::next(core::NodeId agent) noexcept {
   if (empty()) return 0;
   const core::Lock lock(mutex_);
   const auto found = agents_.find(agent);
-  if (found == agents_.end() || found->second.count() == 0) return 0;
-  return found->second.messages[found->second.dropped].cell;
+  if (found == agents_.end()) return 0;
+  Waiting& waiting = found->second;
+  if (waiting.count() != 0) return waiting.messages[waiting.dropped].cell;
+  waiting.cuts = false;
+  return 0;
 }
 
 void SteerBox::take(core::NodeId agent, std::uint32_t cell) noexcept {

@@ -30,11 +30,21 @@ void People::tree_ended() {
   spent.clear();
 }
 
+void People::leaves(ConsoleClient& client, bool in_order) {
+  may_make_tasks(client);
+  client.leave(in_order);
+}
+
+// Its answers are not seen.
+void People::may_make_tasks(ConsoleClient& client) {
+  client.for_each_open([this](const Asked& asked) {
+    if (asked.is_complete && makes_task(asked.request)) tasks.may_be_created();
+  });
+}
+
 void People::process_ended() {
   for (ConsoleClient& client : clients) {
-    client.for_each_open([this](const Asked& asked) {
-      if (asked.is_complete && makes_task(asked.request)) tasks.may_be_created();
-    });
+    may_make_tasks(client);
     client.forget();
   }
   for (EventViewer& viewer : viewers) viewer.forget();

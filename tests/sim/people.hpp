@@ -44,6 +44,7 @@ class People final : public StopAudit {
   void see(const Event& event);
   void tree_ended();
   void process_ended();
+  void leaves(ConsoleClient& client, bool in_order);
 
   std::array<ConsoleClient, 2> clients;
   std::array<EventViewer, 2> viewers;  // the second one reads late
@@ -65,6 +66,8 @@ class People final : public StopAudit {
   }
 
  private:
+  void may_make_tasks(ConsoleClient& client);
+
   ReportRules& reports_;
 };
 

@@ -52,7 +52,9 @@ void TurnRules::accepted(MessageId id, std::optional<TimePoint> deadline) {
 }
 
 void TurnRules::ended_by_verb(const std::string& agent, std::uint64_t turn, TurnOutcome outcome) {
-  if (turn != 0) outcomes_.emplace(Turn(agent, turn), outcome);
+  const auto ended = ended_.find(agent);  // within the verb
+  if (turn != 0 && (ended == ended_.end() || ended->second != turn))
+    outcomes_.emplace(Turn(agent, turn), outcome);
 }
 
 void TurnRules::begins(const std::string& agent, std::uint64_t turn, std::string_view what) const {
@@ -117,6 +119,7 @@ void TurnRules::end(const TurnEnded& ended, const std::string& id) {
   outcomes_.erase(turn);
   reasks_.erase(turn);
   calls_.erase(id);
+  ended_[id] = ended.turn;
 }
 
 void TurnRules::see(const Event& event) {
@@ -125,6 +128,7 @@ void TurnRules::see(const Event& event) {
     limits_.erase(id);
     tasks_.erase(id);
     turns_of_budget_.erase(id);
+    ended_.erase(id);
   }
   if (const auto* started = event.get<TurnStarted>()) {
     const auto limits = limits_.find(id);
@@ -151,6 +155,7 @@ void TurnRules::process_ended() {
   reasks_.clear();
   calls_.clear();
   given_.clear();
+  ended_.clear();
   tasks_.clear();
   turns_of_budget_.clear();
   for (auto& [id, limits] : limits_) limits.turns = no_limit;

@@ -75,6 +75,7 @@ class TurnRules {
   std::map<Turn, Reasks> reasks_;
   std::set<std::pair<std::string, std::string>> given_;             // agents and calls
   std::map<std::string, std::set<std::string>> calls_, tasks_;      // that run, of each agent
+  std::map<std::string, std::uint64_t> ended_;                      // the last turn that has ended
   std::map<std::string, std::set<std::uint64_t>> turns_of_budget_;  // in which a model call began
 };
 

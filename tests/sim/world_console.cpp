@@ -129,7 +129,7 @@ bool World::act_as_client(const Command& command) {
     case Act::http_leaves:
       note(command, "done");
       if (command.n[0] % 2 == 0)
-        people_.clients[command.n[0] / 2 % 2].leave(command.n[1] % 2 == 0);
+        people_.leaves(people_.clients[command.n[0] / 2 % 2], command.n[1] % 2 == 0);
       else
         people_.viewers[command.n[0] / 2 % 2].leave(command.n[1] % 2 == 0);
       return true;

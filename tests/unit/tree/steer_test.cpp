@@ -387,6 +387,24 @@ TEST_CASE("an interrupt of a steered message gives that one back, and the turn g
   }
 }
 
+TEST_CASE("a message that is dropped after it ended the model call does not end the next one",
+          "[tree][steer][interrupt]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  t.ask(agent);
+  SteerResult steered;
+  const auto drops = t.tree->on<ModelCallEnded>([&](const ModelCallEnded&) {
+    CHECK(agent.interrupt({.message = steered.id}).took_effect());
+  });
+  steered = agent.steer("left", now);
+  t.settle();
+  CHECK(joined(t.seen.with("steered")) == "steered a returned turn_over left");
+  CHECK(written(t.llm->call(1).request.messages) == "user:question");
+  t.llm->answer("a", "done");
+  t.settle();
+  CHECK(joined(t.seen.with("ended")) == "ended a 1 completed");
+}
+
 TEST_CASE("a steered message that an interrupt has dropped waits for no turn", "[tree][steer][interrupt]") {
   TreeFixture t;
   const Agent agent = t.root("a");
