@@ -152,6 +152,11 @@ bool StoreVerbs::has_task_mark(core::NodeId agent) const noexcept {
   return node && node->extends_below(Node::of_task);
 }
 
+std::uint64_t StoreVerbs::turns_begun(core::NodeId agent) const noexcept {
+  const Node* const node = tree_.table.find(agent);
+  return node ? node->turns : 0;
+}
+
 void StoreVerbs::close() noexcept {
   if (!tree_.persistence) return;
   tree_.engine->guarded("a store", [&] { second_halves_.record_queued(); });

@@ -44,6 +44,7 @@ class StoreVerbs {
   // core/task_mark.hpp.
   void set_task_mark(core::NodeId agent, bool marked) noexcept;
   bool has_task_mark(core::NodeId agent) const noexcept;
+  std::uint64_t turns_begun(core::NodeId agent) const noexcept;
   // The end of the tree, or of its Runtime: the last changes are written.
   void close() noexcept;
 

@@ -86,7 +86,6 @@ void BlockRules::check(const TurnEnded& ended, const std::string& agent, const s
 void BlockRules::process_ended() {
   writers_.clear();
   turns_.clear();
-  simulated_.clear();
 }
 
 }  // namespace agentcore::sim

@@ -18,6 +18,8 @@ class ClientSocket {
   virtual void send(std::string_view bytes) = 0;
   // What is there, `most` bytes at most.
   virtual std::string receive(std::size_t most) = 0;
+  // Something is there.
+  virtual bool has_bytes() = 0;
   // The server sends nothing more than what is there.
   virtual bool has_ended() = 0;
   // The server has closed the connection: what it has not answered has no effect any more.

@@ -328,7 +328,7 @@ void EventViewer::pause(const std::vector<std::string>& tops, bool paused) {
 
 bool EventViewer::is_current() const {
   return phase_ == Phase::following && has_head_ && begun_ && socket_ && !socket_->has_ended() &&
-         received_.empty() && !socket_->is_full();
+         received_.empty() && !socket_->has_bytes();
 }
 
 }  // namespace agentcore::sim

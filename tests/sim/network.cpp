@@ -27,6 +27,7 @@ class SimClientSocket final : public ClientSocket {
     socket_->to_client.erase(0, most);
     return bytes;
   }
+  bool has_bytes() override { return !socket_->to_client.empty(); }
   bool has_ended() override { return socket_->server_ended; }
   bool is_gone() override { return socket_->server_gone; }
   bool is_read() override { return socket_->to_server.empty(); }

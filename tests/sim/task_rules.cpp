@@ -20,6 +20,7 @@ void TaskRules::tree_ended() {
     made.had_end = made.had_end || ends_.contains(made.task);
     made.may_have_ended = made.may_have_ended || is_left_;
     made.since.reset();
+    made.seen_at.reset();
     made.is_sure = made.stored;
     uses_[agent].begun.clear();
     uses_[agent].is_more_here = false;
@@ -214,8 +215,9 @@ std::string TaskRules::any(std::uint32_t n) const {
 }
 
 void TaskRules::check_quiet(const AgentTree& tree) {
-  for (const auto& [agent, made] : made_) {
-    if (!made.is_sure || !made.since || clock_.now() <= *made.since + retention_ ||
+  for (auto& [agent, made] : made_) {
+    if (made.since && !made.seen_at) made.seen_at = clock_.now();
+    if (!made.is_sure || !made.seen_at || clock_.now() <= *made.seen_at + retention_ ||
         has_more(agent, made, false))
       continue;
     const auto found = tree.find(agent);

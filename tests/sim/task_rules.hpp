@@ -64,11 +64,12 @@ class TaskRules {
   enum class End : std::uint8_t { completed, failed, terminated };
   struct MadeFor {
     std::string task;
-    bool stored = false;             // the store has its mark
-    bool is_sure = true;             // it has the mark
-    bool had_end = false;            // before this process
-    bool may_have_ended = false;     // the same, in another owner of the store
-    std::optional<TimePoint> since;  // its task had ended then, or the process had begun
+    bool stored = false;               // the store has its mark
+    bool is_sure = true;               // it has the mark
+    bool had_end = false;              // before this process
+    bool may_have_ended = false;       // the same, in another owner of the store
+    std::optional<TimePoint> since;    // its task had ended then, or the process had begun
+    std::optional<TimePoint> seen_at;  // the same, when nothing was due: time may pass in a callback
   };
   // What an agent got beside its task.
   struct Use {

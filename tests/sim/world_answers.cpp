@@ -124,7 +124,7 @@ void World::check_status(const Answered& answer) {
   if (status == 408) return;
   require((status == 403) == (request == Request::other_site) || !asked.is_complete, "of another site");
   if (needs_access && asked.access == AccessBy::nothing && asked.is_complete)
-    require(status == 401, "nobody has shown a token");
+    require(status == 401 || status == 413, "a request without a token");
   if (status == 401) {
     const bool cookie_is_over =
         people_.has_logged_out || clock_.now() - people_.cookie_since >= std::chrono::hours(12);

@@ -198,6 +198,7 @@ bool World::act_by_stop(const Command& command) {
       if (now && result.accepted()) reports_.due(report);
       if (result.took_effect()) resumed_.erase(id);
       if (result.took_effect()) gates_.goes(id, with_forks);
+      if (result.took_effect()) people_.created.clear();
       if (result.took_effect() && now) gates_.stopped(id, true);
       if (result.took_effect() && !now) gates_.deferred(id, true, when, escalates);
       if (run_->tree) gates_.check(*run_->tree);

@@ -119,6 +119,7 @@ void EventFeed::take(const Event& event) {
   Json json = json_of(event, entry);
   if (entry == nullptr) json.set("agentId", persisted->agent_id);
   if (!json.is_null()) publish(entry, std::move(json));
+  if (event.get<StateChanged>() != nullptr && entry != nullptr) publish_pending_stop(*entry, {});
   look_below(entry, event.body);
   if (event.get<AgentDeleted>() != nullptr) {
     unwritten_.erase(entry->serial());
@@ -182,8 +183,9 @@ void EventFeed::update(AgentEntry& entry, const EventBody& body) {
     entry.queue_held = held && *held;
   } else if (std::get_if<StopPending>(&body) != nullptr) {
     entry.stop_pending = pending_stop_of(entry.agent);
-  } else if (const auto* change = std::get_if<StateChanged>(&body)) {
-    if (!can_process(change->to)) entry.stop_pending.reset();
+  } else if (const auto* changed = std::get_if<StateChanged>(&body)) {
+    const bool is_stopped = changed->to == AgentState::stopped || changed->to == AgentState::terminating;
+    if (is_stopped) entry.stop_pending.reset();  // viewers know that from the state
   } else if (const auto* end = std::get_if<TurnEnded>(&body)) {
     entry.live = {};
     entry.has_gap = false;

@@ -12,6 +12,12 @@
 namespace agentcore::detail::console {
 namespace {
 
+// True if a message waits that is not its task: an agent that was restored at rest has begun a turn before.
+bool has_another(const Agent& agent) {
+  const Result<std::size_t> waiting = agent.queue_length();
+  return waiting && *waiting != 0 && core::turns_begun(agent) != 0;
+}
+
 // True if nothing but its task was ever done with it, as far as it shows now.
 bool is_unused(const Agent& agent) {
   const Result<std::size_t> waiting = agent.queue_length();
@@ -44,12 +50,16 @@ void TaskAgents::add(const Agent& agent, MessageId task) {
   core::set_task_mark(agent, true);
 }
 
-// A restart has brought it back. A message that waits is that of its task.
+// A restart has brought it back. A message that waits is that of its task, unless it has begun a turn.
 void TaskAgents::find_again(const Agent& agent, bool in_turn, MessageId of_turn) {
   Entry& entry = agents_[agent];
   entry.in_turn = in_turn;
-  if (in_turn) entry.task = of_turn;
-  if (!in_turn && is_unused(agent)) end(agent, entry);
+  if (in_turn) {
+    entry.task = of_turn;
+    return;
+  }
+  if (has_another(agent)) return keep(agent);
+  if (is_unused(agent)) end(agent, entry);
 }
 
 void TaskAgents::take(const Event& event) {

@@ -410,3 +410,26 @@ TEST_CASE("a viewer learns that agents are held or to be stopped with their ance
   CHECK(of_child("stop_pending")[1]["withdrawn"] == true);
   CHECK(types_of(ConsoleLife::events_of(stream), "other").empty());
 }
+
+TEST_CASE("a viewer learns that a stop at once has replaced a pending one", "[console]") {
+  ConsoleLife life;
+  const Agent agent = life.create("a");
+  ConsoleClient stream = life.follow("/api/events");
+  life.llm.enqueue({.silent = true});
+  REQUIRE(agent.send("work"));
+  life.until([&] { return life.llm.open_calls() == 1; });
+  REQUIRE(agent.stop({.when = StopWhen::after_turn}).accepted());
+  life.until([&] { return agent.status().value().stop_pending.has_value(); }, {&stream});
+  REQUIRE(agent.stop().accepted());
+  std::vector<json> found;
+  life.until(
+      [&] {
+        found.clear();
+        for (const json& event : ConsoleLife::events_of(stream))
+          if (event["type"] == "stop_pending") found.push_back(event);
+        return found.size() == 2;
+      },
+      {&stream});
+  CHECK(found[0]["withdrawn"] == false);
+  CHECK(found[1]["withdrawn"] == true);
+}

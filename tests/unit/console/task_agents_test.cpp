@@ -185,6 +185,29 @@ TEST_CASE("a message that is dropped during a task that goes on over a restart d
   CHECK(life.exists(id));
 }
 
+TEST_CASE("an agent that got a message after its task stays, although a restart came before its turn",
+          "[console][tasks][G13]") {
+  GuardedStore store;
+  std::string agent;
+  {
+    TaskLife life;
+    REQUIRE(life.tree->restore(&store.records));
+    agent = life.task();
+    life.post("/api/agent/" + agent + "/pause");
+    life.post("/api/agent/" + agent + "/send", R"({"text":"more"})");
+    life.poll();
+  }
+  TaskLife life;
+  REQUIRE(life.tree->restore(&store.records));
+  life.llm.enqueue({.deltas = {"again"}});
+  life.post("/api/agent/" + agent + "/release");
+  life.post("/api/agent/" + agent + "/unpause");
+  life.poll();
+  life.pass(minutes(10));
+  CHECK(life.llm.calls() == 1);
+  CHECK(life.exists(agent));
+}
+
 TEST_CASE("a console that shows a tree later knows the agents of its tasks", "[console][tasks]") {
   TaskLife life;
   const std::string agent = life.task();

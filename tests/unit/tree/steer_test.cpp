@@ -393,9 +393,8 @@ TEST_CASE("a message that is dropped after it ended the model call does not end 
   const Agent agent = t.root("a");
   t.ask(agent);
   SteerResult steered;
-  const auto drops = t.tree->on<ModelCallEnded>([&](const ModelCallEnded&) {
-    CHECK(agent.interrupt({.message = steered.id}).took_effect());
-  });
+  const auto drops = t.tree->on<ModelCallEnded>(
+      [&](const ModelCallEnded&) { CHECK(agent.interrupt({.message = steered.id}).took_effect()); });
   steered = agent.steer("left", now);
   t.settle();
   CHECK(joined(t.seen.with("steered")) == "steered a returned turn_over left");
