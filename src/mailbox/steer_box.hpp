@@ -80,8 +80,8 @@ class SteerBox {
   std::vector<SteerEntry> waiting(core::NodeId agent) const;
   // Counts a model call that is asked again for another reason. Throws std::bad_alloc. @loop_thread
   void count_reask(core::NodeId agent);
-  // The cell of the oldest message that is not dropped, before a model call. 0: none; then no message that was
-  // dropped ends that call. @loop_thread
+  // The cell of the oldest message that is not dropped, before a model call. 0: none; then no message that
+  // was dropped ends that call. @loop_thread
   std::uint32_t next(core::NodeId agent) noexcept;
   // Takes the message in that cell, also if a verb has dropped it just now. @loop_thread
   void take(core::NodeId agent, std::uint32_t cell) noexcept;

@@ -227,11 +227,17 @@ bool SettleWalk::reopen(Node& node) noexcept {
   return true;
 }
 
+// A resume of the agent itself is under way, which the loop has not read yet: it decides on the agents that
+// stopped because of this one.
+bool SettleWalk::decides_below(const Node& node) noexcept {
+  return node.load().is_open() && node.reported == AgentState::stopped && !node.settling.is_alone;
+}
+
 // True when the agents below `node` may be resumed, too.
 bool SettleWalk::resume(const SettleJob& job, Node& node) {
   if (&node != job.root) {
     // Stopped by a verb of its own, possibly without its children (invariant 5).
-    if (!node.settling.stopped_by_ancestor) return !node.load().closes_subtree();
+    if (!node.settling.stopped_by_ancestor) return !node.load().closes_subtree() && !decides_below(node);
     if (!reopen(node)) return false;
   }
   node.settling.stopped_by_ancestor = false;

@@ -39,6 +39,7 @@ class SettleWalk {
   void visit(const SettleJob& job, core::Node& node);
   void visit_stopped(const SettleJob& job, core::Node& node);
   bool resume(const SettleJob& job, core::Node& node);
+  static bool decides_below(const core::Node& node) noexcept;
   bool reopen(core::Node& node) noexcept;
 
   TreeShared& tree_;

@@ -287,6 +287,7 @@ void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
   if (agent.is_unusable()) node.auto_resume.store(false, std::memory_order_relaxed);
   node.reported = AgentState::stopped;
   node.settling.stopped_by_ancestor = agent.stopped_by_ancestor;
+  node.settling.is_alone = node.load().gate() == core::Gate::stop_self;
   node.settling.cause = agent.cause;
 }
 

@@ -1,5 +1,7 @@
 #include "sim/block_rules.hpp"
 
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 namespace agentcore::sim {
@@ -53,7 +55,7 @@ void BlockRules::see(const Event& event) {
     const auto simulated = simulated_.find(ended->message);
     if (simulated != simulated_.end())
       check(*ended, id, {simulated->second});
-    else if (turn && writers_.contains(id))
+    else if (turn && writers_.contains(id) && !perhaps_.contains(ended->message))
       check(*ended, id, turn.mapped().said);
   }
 }
@@ -86,6 +88,7 @@ void BlockRules::check(const TurnEnded& ended, const std::string& agent, const s
 void BlockRules::process_ended() {
   writers_.clear();
   turns_.clear();
+  for (const auto& [id, said] : std::exchange(simulated_, {})) perhaps_.insert(id);
 }
 
 }  // namespace agentcore::sim

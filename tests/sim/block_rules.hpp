@@ -45,6 +45,7 @@ class BlockRules {
   std::set<std::string> writers_;      // agents whose models write blocks
   std::map<std::string, Turn> turns_;  // whose beginning was seen
   std::map<MessageId, Said> simulated_;
+  std::set<MessageId> perhaps_;  // simulated before a restart: another message may have the id now
 };
 
 }  // namespace agentcore::sim

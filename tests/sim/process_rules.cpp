@@ -123,7 +123,7 @@ void ProcessRules::see(const Event& event) {
     if (ended->outcome == ToolOutcome::completed && !ended->by_host) check_result(call, ended->result);
     if (ended->outcome == ToolOutcome::interrupted && holds(ended->result.message, "timed out"))
       verdict_.require(!call.program || !call.program->ended_unstopped || call.program->was_unclear ||
-                           call.program->ended_at >= call.begun_at + call.timeout,
+                           call.program->lost || call.program->ended_at >= call.begun_at + call.timeout,
                        "G9", "a time-out ends the call " + call.id + ", whose program has ended before it");
   }
   if (const auto* changed = event.get<TaskChanged>()) {

@@ -155,7 +155,7 @@ void World::restart(bool killed) {
   if (killed) processes_->host_dies();
   killed_ = killed;  // nothing that follows is seen
   end_run(killed);
-  if (killed || store_.refusals + store_.unknown_outcomes != 0) approvals_.changes_are_lost();
+  if (killed || has_store_failed()) approvals_.changes_are_lost();
   owner_ends();
   store_.end_process();
   killed_ = false;

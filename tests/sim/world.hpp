@@ -210,6 +210,7 @@ class World {
   void check_listener();
   void kill_process(std::uint64_t seed);
   void count_faults_of_disk();
+  bool has_store_failed();
   // `agent` and `call`: of that callback. Its command may choose them.
   void run_pending(Place place, const std::string& agent = {}, const std::string& call = {});
   void throw_if_due();

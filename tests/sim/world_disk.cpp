@@ -46,6 +46,13 @@ bool World::act_on_disk(const Command& command) {
   }
 }
 
+bool World::has_store_failed() {
+  SimFile* const file = store_.file();
+  const bool has_disk_failed =
+      file && file->failures() + file->disk().refused() + file->disk().found_busy() != 0;
+  return has_disk_failed || store_.refusals + store_.unknown_outcomes != 0;
+}
+
 // What the disk did since the last time, for the report.
 void World::count_faults_of_disk() {
   SimFile* const file = store_.file();

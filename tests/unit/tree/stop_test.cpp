@@ -227,6 +227,36 @@ TEST_CASE("stop_all and resume_all cover all agents", "[tree][X4]") {
   CHECK(t.tree->create().has_value());
 }
 
+TEST_CASE("a resume of all leaves the decision below a stopped agent to the resume of that agent",
+          "[tree][X4][G3]") {
+  for (const bool cascade : {true, false}) {
+    TreeFixture t;
+    const Agent parent = t.root("parent");
+    t.child(parent, "child");
+    REQUIRE(parent.stop().took_effect());
+    REQUIRE(t.tree->stop_all().took_effect());
+    t.settle();
+    REQUIRE(t.tree->resume_all().took_effect());
+    REQUIRE(parent.resume({.cascade = cascade}).took_effect());
+    t.settle();
+    CHECK(t.state("parent") == AgentState::idle);
+    CHECK(t.state("child") == (cascade ? AgentState::idle : AgentState::stopped));
+  }
+}
+
+TEST_CASE("a resume of all reopens what it stopped below an agent that was stopped alone", "[tree][X4][G3]") {
+  TreeFixture t;
+  const Agent parent = t.root("parent");
+  t.child(parent, "child");
+  REQUIRE(parent.stop({.cascade = false}).took_effect());
+  REQUIRE(t.tree->stop_all().took_effect());
+  t.settle();
+  REQUIRE(t.tree->resume_all().took_effect());
+  REQUIRE(parent.resume({.cascade = false}).took_effect());
+  t.settle();
+  CHECK(t.state("child") == AgentState::idle);
+}
+
 TEST_CASE("stopping an empty tree settles too", "[tree]") {
   TreeFixture t;
   bool settled = false;
