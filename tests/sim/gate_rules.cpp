@@ -56,8 +56,9 @@ void GateRules::forget() {
 // A callback of the restore may have resumed it already.
 void GateRules::restored(const Agent& agent) {
   const auto lease = leases_.find(agent.id());
-  const std::optional<Duration> length =
-      lease == leases_.end() ? std::nullopt : std::optional(lease->second.length);
+  // Of two agents of that id the store may have kept the earlier one.
+  const bool is_known = lease != leases_.end() && !replaced_.contains(agent.id());
+  const std::optional<Duration> length = is_known ? std::optional(lease->second.length) : std::nullopt;
   created(agent);
   if (length) lease_begins(agent.id(), *length);  // in full
   if (!can_process(agent.state().value())) now_.agents.insert(agent.id());
@@ -307,7 +308,10 @@ void GateRules::see(const Event& event) {
   const std::string id = event.agent().id();
   if (event.get<AgentCreated>() != nullptr) created(event.agent());
   if (event.get<AgentRestored>() != nullptr) restored(event.agent());
-  if (event.get<AgentDeleted>() != nullptr) deleted(id);
+  if (event.get<AgentDeleted>() != nullptr) {
+    deleted(id);
+    replaced_.insert(id);
+  }
   if (const auto* body = event.get<TurnStarted>()) {
     is_open(reported_, id, "a turn", true);
     verdict_.require(is_delegated(id) || !is_deferred(reported_, id, false), "G1",

@@ -137,6 +137,7 @@ class GateRules {
     TimePoint end;
   };
   std::map<std::string, Lease> leases_;
+  std::set<std::string> replaced_;              // ids of agents that were deleted: a later one may have them
   std::map<std::string, std::string> parents_;  // of each agent; empty: a root
   std::map<std::string, std::set<std::string>> children_, forks_;
   // Agents on which a stop was called itself since their last resume; true: with cascade.

@@ -164,7 +164,10 @@ void World::close_scope(ScopeOfHost& one, std::uint32_t how) {
     verdict_.require(!state || !can_process(state.value()) || fault_came(), "G1",
                      "a scope is closed, and an agent of it is open: " + id);
   }
-  cuts_later_ = cuts_later_ || fault_came();
+  // The calls of an agent whose lease is over are cut by the loop.
+  const bool is_leased =
+      std::ranges::all_of(open, [this](const Agent& agent) { return gates_.is_leased(agent.id()); });
+  cuts_later_ = cuts_later_ || fault_came() || !is_leased;
   if (run_->tree) gates_.check(*run_->tree);
   check_scope(one);
 }
