@@ -29,6 +29,7 @@ namespace {
 //   server by then depends on the sockets.
 // - Faults that a system cannot be made to have on command (its disk, its sockets, its executor): none.
 // - A second owner of the store: that of the simulated world is in memory.
+// - What is simulated for a store in memory alone: a second owner, damaged records, code that is missing.
 // - The next timer: libcurl has timers of its own. A fixed time passes instead, of two minutes at most:
 //   what is due together after hours is one poll in the simulated world, and several with sockets.
 // - The console: its clients are not on sockets here.
@@ -47,14 +48,18 @@ Script comparable(const Script& script) {
                           Knob::small_bytes, Knob::short_times, Knob::programs})
     same.setup[knob] = 0;
   for (Command command : script.commands) {
-    const bool is_fault = (command.act >= Act::disk_fails && command.act <= Act::disk_dies) ||
-                          command.act == Act::socket_fails || command.act == Act::second_owner;
+    const bool is_fault =
+        (command.act >= Act::disk_fails && command.act <= Act::disk_dies) || command.act == Act::socket_fails;
+    const bool is_of_memory = command.act == Act::second_owner || command.act == Act::damage_record ||
+                              command.act == Act::lose_code;
     const bool is_of_console = command.act >= Act::http_request && command.act <= Act::http_leaves;
     const bool is_poll = command.act == Act::poll || command.act == Act::poll_without_budget;
     const bool is_of_server = command.act >= Act::model_text && command.act <= Act::server_garbage;
     const bool is_time = command.act == Act::time_passes || command.act == Act::next_timer;
     const bool is_new = command.act == Act::create_root || command.act == Act::create_child;
-    if (is_fault || is_of_console || command.act == Act::calm || command.act == Act::grant_subtree) continue;
+    if (is_fault || is_of_memory || is_of_console || command.act == Act::calm ||
+        command.act == Act::grant_subtree)
+      continue;
     if (is_new && command.n[1] % 16 == 14) command.n[1] -= 14;  // World::spec()
     if ((is_of_server || is_time) && command.place.is_callback()) continue;
     if (is_poll) command.act = Act::poll_until_quiet;
