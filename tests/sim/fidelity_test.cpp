@@ -28,7 +28,6 @@ namespace {
 // - What a server says within a callback, and time that passes there: which requests have reached the
 //   server by then depends on the sockets.
 // - Faults that a system cannot be made to have on command (its disk, its sockets, its executor): none.
-// - A second owner of the store: that of the simulated world is in memory.
 // - What is simulated for a store in memory alone: a second owner, damaged records, code that is missing.
 // - The next timer: libcurl has timers of its own. A fixed time passes instead, of two minutes at most:
 //   what is due together after hours is one poll in the simulated world, and several with sockets.
