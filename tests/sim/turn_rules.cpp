@@ -11,6 +11,7 @@ void TurnRules::created(const std::string& id, const AgentSpec& spec) {
                  .rounds = spec.max_tool_rounds,
                  .repairs = spec.max_repairs,
                  .turns = spec.budget.turns,
+                 .mailbox = spec.mailbox_limit.value_or(mailbox_limit_),
                  .is_handled = bool(spec.handler)};
 }
 
@@ -49,6 +50,17 @@ void TurnRules::budget_changed(const std::string& id) {
 
 void TurnRules::accepted(MessageId id, std::optional<TimePoint> deadline) {
   if (deadline) deadlines_[id] = *deadline;
+}
+
+void TurnRules::sent(const Agent& agent, const SendResult& sent) {
+  const std::string id = agent.id();
+  const auto limits = limits_.find(id);
+  const auto waiting = agent.queue_length();
+  if (limits == limits_.end() || !waiting) return;
+  verdict_.require(!sent || waiting.value() <= limits->second.mailbox, "G15",
+                   "a message was accepted beyond AgentSpec::mailbox_limit: " + id);
+  verdict_.require(sent.reason != Errc::mailbox_full || waiting.value() >= limits->second.mailbox, "G15",
+                   "a mailbox that is not full is said to be full: " + id);
 }
 
 void TurnRules::ended_by_verb(const std::string& agent, std::uint64_t turn, TurnOutcome outcome) {

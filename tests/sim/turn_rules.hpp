@@ -25,12 +25,16 @@ class TurnRules {
     std::size_t parallel = 1, tasks = 0;
     std::uint32_t rounds = 12, repairs = 1;
     std::uint64_t turns = no_limit;  // that use a model
+    std::size_t mailbox = no_limit;
     bool is_handled = false;
   };
 
   TurnRules(Verdict& verdict, const Clock& clock) : verdict_(verdict), clock_(clock) {}
 
-  void tree_has(const TreeOptions& options) { max_reasks_ = options.max_reasks; }
+  void tree_has(const TreeOptions& options) {
+    max_reasks_ = options.max_reasks;
+    mailbox_limit_ = options.mailbox_limit;
+  }
   // What commands have made, with that spec.
   void created(const std::string& id, const AgentSpec& spec);
   void forked(const std::string& from, const std::string& id);
@@ -42,6 +46,8 @@ class TurnRules {
   // Its budget was replaced.
   void budget_changed(const std::string& id);
   void accepted(MessageId id, std::optional<TimePoint> deadline);
+  // A send of the host has returned.
+  void sent(const Agent& agent, const SendResult& sent);
   // Between polls: a verb has ended the turn in progress.
   void ended_by_verb(const std::string& agent, std::uint64_t turn, TurnOutcome outcome);
   // A poll begins.
@@ -68,6 +74,7 @@ class TurnRules {
   const Clock& clock_;
   TimePoint polled_at_ = {};
   std::uint32_t max_reasks_ = 0;
+  std::size_t mailbox_limit_ = 0;
   std::map<std::string, Limits> limits_;  // of agents whose spec is known
   std::map<MessageId, TimePoint> deadlines_;
   std::map<Turn, TimePoint> until_;

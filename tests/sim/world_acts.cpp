@@ -35,7 +35,10 @@ void World::note_send(const Command& command, const Agent& agent, const SendResu
   // the state of its own agent.
   const bool is_plain =
       command.act != Act::regenerate && command.act != Act::steer && command.act != Act::tool_sends;
-  if (!killed_ && !tree_is_destroyed_ && is_plain) gates_.answered(agent, sent);
+  if (!killed_ && !tree_is_destroyed_ && is_plain) {
+    gates_.answered(agent, sent);
+    turn_rules_.sent(agent, sent);
+  }
   if (!sent || killed_) return;
   sent_.push_back(sent.id);
   const std::string id = agent.id();
