@@ -21,7 +21,7 @@ void TaskRules::tree_ended() {
     made.may_have_ended = made.may_have_ended || is_left_;
     made.since.reset();
     made.seen_at.reset();
-    made.is_sure = made.stored;
+    made.is_sure = made.stored && !is_left_;  // its end may be in memory alone
     uses_[agent].begun.clear();
     uses_[agent].is_more_here = false;
   }

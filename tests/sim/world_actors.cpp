@@ -35,6 +35,8 @@ void World::answer_in_blocks(const Command& command, test::FakeClient::Call& cal
 bool World::act_as_model(const Command& command) {
   if (act_as_server(command)) return true;
   test::FakeClient::Call* const call = model_call(command.n[0]);
+  // It may write the text of a call just now.
+  if (call && command.place.is_callback()) block_rules_.garbled(call->request.agent_id);
   switch (command.act) {
     case Act::model_text:
       if (call) call->sink.delta("t" + std::to_string(++texts_) + ' ');
