@@ -161,8 +161,29 @@ std::string DocumentRules::damaged(const std::string& text, std::uint32_t how) {
   }
 }
 
+std::vector<const DocumentRules::OfAgent*> DocumentRules::sources(const Document& document,
+                                                                  const ImportReport& made) {
+  const bool has_all =
+      std::ranges::equal(made.agents, document.agents, [](const Agent& is, const OfAgent& was) {
+        return is.id() == was.id || (!is_chosen(is.id()) && !is_chosen(was.id));
+      });
+  std::vector<const OfAgent*> found;
+  for (const Agent& agent : made.agents) {
+    const std::string id = agent.id();
+    const auto was = std::ranges::find(document.agents, id, &OfAgent::id);
+    if (has_all)
+      found.push_back(&document.agents[found.size()]);
+    else if (found.empty() && !document.agents.empty())
+      found.push_back(&document.agents.front());
+    else
+      found.push_back(is_chosen(id) && was != document.agents.end() ? &*was : nullptr);
+  }
+  return found;
+}
+
 void DocumentRules::check(const Document& document, const ImportReport& made, const Import& how) const {
   std::set<std::string> ids;
+  const std::vector<const OfAgent*> sources_of = sources(document, made);
   std::size_t mail = 0;
   std::set<std::string> unbound;
   for (const std::string& line : made.unbound) unbound.insert(line.substr(0, line.find(':')));
@@ -173,11 +194,11 @@ void DocumentRules::check(const Document& document, const ImportReport& made, co
     verdict_.require(ids.insert(id).second, rule, "an agent is reported twice: " + id);
     mail += agent.queue_length().value_or(0);
     const bool is_first = &agent == &made.agents.front();
-    const auto was = std::ranges::find(document.agents, id, &OfAgent::id);
+    const OfAgent* const was = sources_of[static_cast<std::size_t>(&agent - made.agents.data())];
     if (is_first)
       verdict_.require(agent.parent() ? agent.parent().value() == how.parent : how.parent == Agent(), rule,
                        "the first agent is at another place: " + id);
-    if (was == document.agents.end()) {
+    if (was == nullptr) {
       verdict_.require(!is_chosen(id), rule, "an agent that was not exported: " + id);
       continue;
     }

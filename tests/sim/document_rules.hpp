@@ -52,6 +52,9 @@ class DocumentRules {
   // A document that must be refused; `how` chooses what is wrong with it.
   static std::string damaged(const std::string& text, std::uint32_t how);
 
+  // Of which agent of the document each one is made, as far as that is known; else null. Ids that were not
+  // chosen are new: those agents are known by their places.
+  static std::vector<const OfAgent*> sources(const Document& document, const ImportReport& made);
   // What an import has made, before anything else happens.
   void check(const Document& document, const ImportReport& made, const Import& how) const;
   void check_refusal(const Error& error, bool is_damaged) const;

@@ -307,7 +307,10 @@ void GateRules::in_turn(const std::string& id, std::uint64_t turn, std::string_v
 void GateRules::see(const Event& event) {
   const std::string id = event.agent().id();
   if (event.get<AgentCreated>() != nullptr) created(event.agent());
-  if (event.get<AgentRestored>() != nullptr) restored(event.agent());
+  if (const auto* body = event.get<AgentRestored>()) {
+    restored(event.agent());
+    if (body->fate == RestoredTurn::continues) turns_[id] = body->turn;
+  }
   if (event.get<AgentDeleted>() != nullptr) {
     deleted(id);
     replaced_.insert(id);

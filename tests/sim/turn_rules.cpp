@@ -34,7 +34,7 @@ std::optional<TurnRules::Limits> TurnRules::limits_of(const std::string& id) con
 std::set<std::string> TurnRules::handled() const {
   std::set<std::string> found;
   for (const auto& [id, limits] : limits_)
-    if (limits.is_handled) found.insert(id);
+    if (limits.is_handled && !deleted_.contains(id)) found.insert(id);
   return found;
 }
 
@@ -138,6 +138,7 @@ void TurnRules::see(const Event& event) {
   const std::string id = event.agent().id();
   if (event.get<AgentDeleted>() != nullptr) {
     limits_.erase(id);
+    deleted_.insert(id);
     tasks_.erase(id);
     turns_of_budget_.erase(id);
     ended_.erase(id);
@@ -161,6 +162,7 @@ void TurnRules::see(const Event& event) {
 }
 
 void TurnRules::process_ended() {
+  deleted_.clear();
   deadlines_.clear();
   until_.clear();
   outcomes_.clear();

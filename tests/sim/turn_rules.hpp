@@ -41,7 +41,7 @@ class TurnRules {
   // Those that are left to it, if its spec is known; and of an agent that is made of its document.
   std::optional<Limits> limits_of(const std::string& id) const;
   void imported(const std::string& id, const std::optional<Limits>& limits);
-  // Agents with a handler.
+  // Agents with a handler, of whose ids the store has no earlier agent.
   std::set<std::string> handled() const;
   // Its budget was replaced.
   void budget_changed(const std::string& id);
@@ -76,6 +76,7 @@ class TurnRules {
   std::uint32_t max_reasks_ = 0;
   std::size_t mailbox_limit_ = 0;
   std::map<std::string, Limits> limits_;  // of agents whose spec is known
+  std::set<std::string> deleted_;         // by this process
   std::map<MessageId, TimePoint> deadlines_;
   std::map<Turn, TimePoint> until_;
   std::map<Turn, TurnOutcome> outcomes_;

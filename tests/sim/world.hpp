@@ -177,7 +177,9 @@ class World {
   void import_some(const Command& command);
   void import_one(const Command& command, const ExportedAgents& one, const std::string& text,
                   const ImportOptions& options, bool is_complete, bool is_damaged);
-  void note_imported(const ExportedAgents& one, const Agent& agent, const ImportReport& made);
+  // `from`: the id in the document; empty: it is not known.
+  void note_imported(const ExportedAgents& one, const Agent& agent, const std::string& from,
+                     const ImportReport& made);
   // TerminateScope (world_scopes.cpp).
   bool act_on_scopes(const Command& command);
   void open_scope(const Command& command);
@@ -370,6 +372,7 @@ class World {
   bool has_clocks_ = false;     // a lease, or a budget of time, was given to an agent
   bool is_left_ = false;        // what the tree does reaches the store no more
   bool was_fenced_ = false;     // on_failure got store_fenced
+  bool flushes_ = false;        // a flush runs, which tries a commit again
   std::uint32_t calls_when_left_ = 0;
   bool cuts_later_ = false;  // a stop has left calls to the next poll (StopCut)
 

@@ -72,8 +72,9 @@ void World::add_to_document(ExportedAgents& one, const Agent& agent, bool descen
   may_be_missing = seen.may_be_missing;
   one.seen.agents.push_back(std::move(seen));
   if (!descendants) return;
-  if (const auto children = agent.children())
-    for (const Agent& child : children.value()) add_to_document(one, child, true, may_be_missing);
+  if (const auto children = agent.children())  // the newest first; in the document it is the last
+    for (auto child = children.value().rbegin(); child != children.value().rend(); ++child)
+      add_to_document(one, *child, true, may_be_missing);
 }
 
 void World::check_not_exported(const Agent& who, const Error& error) {
@@ -88,9 +89,10 @@ void World::check_not_exported(const Agent& who, const Error& error) {
     may_go = may_go || gates_.may_go(at);
     of_call = of_call || is_of_one_call(at);
   }
-  verdict_.require(
-      (error.code == Errc::agent_terminating && may_go) || (error.code == Errc::agent_not_found && of_call),
-      "documents", id + " is not exported: " + error.message);
+  // An agent of a call that has ended is being deleted.
+  verdict_.require((error.code == Errc::agent_terminating && (may_go || of_call)) ||
+                       (error.code == Errc::agent_not_found && of_call),
+                   "documents", id + " is not exported: " + error.message);
 }
 
 // Nothing is polled there, so nothing of it begins.
@@ -167,23 +169,26 @@ void World::import_one(const Command& command, const ExportedAgents& one, const 
   verdict_.require(!is_damaged, "documents", "a damaged document was imported");
   verdict_.require(!is_there, "documents", "an import has changed an agent that existed");
   verdict_.require(may_be_made, "G2", "agents were imported behind a closed gate, below " + above);
-  for (const Agent& agent : made.value().agents) note_imported(one, agent, made.value());
+  const auto sources = DocumentRules::sources(one.seen, made.value());
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    note_imported(one, made.value().agents[i], sources[i] ? sources[i]->id : "", made.value());
   if (pending_.size() != waiting) return;  // a command in a callback of the import
   documents_->rules.check(one.seen, made.value(), how);
 }
 
-void World::note_imported(const ExportedAgents& one, const Agent& agent, const ImportReport& made) {
+void World::note_imported(const ExportedAgents& one, const Agent& agent, const std::string& from,
+                          const ImportReport& made) {
   const std::string id = agent.id();
   const auto status = agent.status();
   if (!status) return;  // a callback of the import has deleted it
   const bool is_closed = !can_process(status.value().state);
-  const auto found = one.more.find(id);
-  const bool is_known = found != one.more.end() && !is_of_one_call(id);
+  const auto found = one.more.find(from);
   const bool is_unbound =
       std::ranges::any_of(made.unbound, [&](const std::string& line) { return line.starts_with(id + ": "); });
-  const ExportedAgents::More more = is_known ? found->second : ExportedAgents::More();
+  const ExportedAgents::More more = found != one.more.end() ? found->second : ExportedAgents::More();
   GateRules::Own own = more.own;
   if (is_unbound && !own.stop) own.stop = false;
+  if (found == one.more.end()) own.is_paused = !gates_.is_paused(id);
   own.is_paused = own.is_paused && status.value().paused;
   gates_.imported(id, own, is_closed);
   turn_rules_.imported(id, more.limits);

@@ -150,9 +150,9 @@ std::function<AfterStoreFailure(const Error&)> World::on_store_failure() {
     ++events_;
     say("on_failure " + std::string(to_string(error.code)));
     if (killed_) return AfterStoreFailure::retry;
-    // A flush tries it again.
-    const bool is_again = error.code == Errc::store_fenced && std::exchange(was_fenced_, true);
-    verdict_.require(!is_again || !in_poll_, "owners", "a commit is tried again after store_fenced");
+    const bool is_again = std::exchange(was_fenced_, error.code == Errc::store_fenced);
+    verdict_.require(!is_again || !in_poll_ || flushes_, "owners",
+                     "a commit is tried again after store_fenced");
     const auto after =
         one_of(std::array{AfterStoreFailure::retry, AfterStoreFailure::go_on, AfterStoreFailure::stop_all},
                setup_[Knob::after_failure] - 1);

@@ -303,7 +303,9 @@ bool World::act_on_tree(const Command& command) {
         tool_rules_.flush_begins();
         messages_.flush_begins();
       }
+      flushes_ = true;
       const auto flushed = tree.flush();
+      flushes_ = false;
       note_result(command, flushed);
       if (flushed && depth_ == 0 && !killed_ && setup_[Knob::store] != 0) {
         tool_rules_.flushed();
