@@ -61,6 +61,14 @@ persist::AboveDocument above(const Node& node) noexcept {
   return found;
 }
 
+// What the record of an agent says once the stop of its ancestor has settled. The first agent of a document
+// is perhaps a person, whom an import does not stop.
+void close_with_ancestor(AgentRecord& record) noexcept {
+  if (record.gate != core::Gate::open || record.grade != core::Grade::none) return;
+  record.gate = core::Gate::stop_self;
+  record.stopped_by_ancestor = true;
+}
+
 bool works_for_call(const Node& node) noexcept {
   const auto* const data = static_cast<const turn::TurnData*>(node.data.get());
   return data && data->of_call;
@@ -132,6 +140,7 @@ Result<void> AgentDocuments::add(Node& node, std::uint64_t parent, AgentDocument
   if (!mail) return mail.error();
   agent.mail = *std::move(mail);
   const persist::AboveDocument outside = above(node);
+  if (parent != 0 && outside.is_closed) close_with_ancestor(agent.record);
   make_portable(agent, in_turn, parent == 0 ? &outside : nullptr);
   document.agents.push_back(std::move(agent));
   return {};

@@ -130,13 +130,13 @@ Error AgentFactory::refusal(core::NodeId parent) const {
   }
 }
 
-Result<Agent> AgentFactory::create(core::NodeId parent, AgentSpec spec) {
+Result<Agent> AgentFactory::create(core::NodeId parent, AgentSpec spec, std::vector<Agent>* keeper) {
   std::string id = std::move(spec.id);
   spec.id.clear();
   if (auto problem = bind(spec)) return *std::move(problem);
-  if (is_plain(spec)) return create(parent, plain_spec_, std::move(id));
+  if (is_plain(spec)) return create(parent, plain_spec_, std::move(id), keeper);
   try {
-    return create(parent, std::make_shared<const AgentSpec>(std::move(spec)), std::move(id));
+    return create(parent, std::make_shared<const AgentSpec>(std::move(spec)), std::move(id), keeper);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
@@ -151,7 +151,8 @@ std::optional<Error> AgentFactory::bind(AgentSpec& spec) const {
                                          " is not in RestoreOptions::code; add it, or set the field itself"};
 }
 
-Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, std::string id) {
+Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, std::string id,
+                                   std::vector<Agent>* keeper) {
   if (spec && tree_.persistence && !has_its_code(*spec)) try {
       auto bound = std::make_shared<AgentSpec>(*spec);
       if (auto problem = bind(*bound)) return *std::move(problem);
@@ -159,7 +160,7 @@ Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, st
     } catch (const std::bad_alloc&) {
       return out_of_memory();
     }
-  return create(parent, std::move(spec), std::move(id), nullptr);
+  return create(parent, std::move(spec), std::move(id), nullptr, keeper);
 }
 
 void AgentFactory::set_accounts(Node& node, const persist::AgentRecord& record) {
@@ -208,16 +209,17 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
     data->origin = origin;
     const Node* const parent = node->parent.load(std::memory_order_relaxed);
     const OriginOfFork in_store(tree_.recorder(), node);
-    return create(parent->id(), std::move(spec), std::move(options.id), std::move(data));
+    return create(parent->id(), std::move(spec), std::move(options.id), std::move(data), nullptr);
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   }
 }
 
 Result<Agent> AgentFactory::create(core::NodeId parent, SharedAgentSpec spec, std::string id,
-                                   std::unique_ptr<turn::TurnData> data) {
+                                   std::unique_ptr<turn::TurnData> data, std::vector<Agent>* keeper) {
   const LoopEntry entry(tree_.lifetime);
   Result<Agent> made = add(parent, std::move(spec), std::move(id), std::move(data));
+  if (made && keeper) keeper->push_back(*made);
   if (made) announce(*tree_.table.find(core::AgentAccess::node(*made)));
   return made;
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace agentcore::detail::tree {
 
@@ -35,14 +36,16 @@ class AgentFactory {
   AgentFactory(TreeShared& tree, turn::Turns& turns, events::EventHub& hub)
       : tree_(tree), turns_(turns), hub_(hub) {}
 
-  Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id);
-  Result<Agent> create(core::NodeId parent, AgentSpec spec);
+  // `keeper` has room for one more handle, and gets the new one before AgentCreated.
+  Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id,
+                       std::vector<Agent>* keeper = nullptr);
+  Result<Agent> create(core::NodeId parent, AgentSpec spec, std::vector<Agent>* keeper = nullptr);
   // Creates an agent that a store has, without an event. Its slot is reserved, and its id is not in use. Its
   // mailbox is open, and it has no budgets yet. If it throws, the agent may exist in part.
   core::Node& place(core::Node& parent, const RestoredAgent& agent);
   // `data`: what the agent begins with; null: by its spec.
   Result<Agent> create(core::NodeId parent, SharedAgentSpec spec, std::string id,
-                       std::unique_ptr<turn::TurnData> data);
+                       std::unique_ptr<turn::TurnData> data, std::vector<Agent>* keeper);
   // The same, without AgentCreated: announce() or withdraw() follows.
   Result<Agent> add(core::NodeId parent, SharedAgentSpec spec, std::string id,
                     std::unique_ptr<turn::TurnData> data);

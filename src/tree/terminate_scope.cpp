@@ -1,4 +1,5 @@
 #include "core/agent_access.hpp"
+#include "loop/wrong_thread.hpp"
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -59,9 +60,12 @@ Result<Agent> TerminateScope::create(AgentSpec spec) {
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, "out of memory"};
   }
-  Result<Agent> made = parent_.create_child(std::move(spec));
-  if (made) agents_.push_back(*made);
-  return made;
+  auto* const core = detail::core::AgentAccess::core(parent_);
+  if (!core) return parent_.create_child(std::move(spec));  // says that there is none
+  if (core->queries().refuses_thread("Agent::create_child"))
+    return detail::loop::wrong_thread("Agent::create_child");
+  // The agent is in the scope before an observer hears of it, who may close, move or destroy the scope.
+  return core->factory().create(detail::core::AgentAccess::node(parent_), std::move(spec), &agents_);
 }
 
 bool TerminateScope::attach(const Agent& agent) {

@@ -5,6 +5,7 @@
 #include "process/processes.hpp"
 #include "sim/held_call.hpp"
 #include "sim/world_run.hpp"
+#include "sim/world_scopes.hpp"
 #include "support/observe/strict_history.hpp"
 
 #include <algorithm>
@@ -528,6 +529,8 @@ void World::on_event(const Event& event) {
   if (event.get<AgentCreated>() != nullptr) {
     stops_.erase(id);
     handles_.push_back(agent);
+    if (ScopeOfHost* const scope = scopes_ ? std::exchange(scopes_->creates, nullptr) : nullptr)
+      scope->agents.push_back(agent);
   }
   if (event.get<AgentRestored>() != nullptr) {
     handles_.push_back(agent);

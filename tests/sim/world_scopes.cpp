@@ -97,10 +97,12 @@ void World::create_in_scope(const Command& command, ScopeOfHost& one) {
   AgentSpec wanted = spec(command.n[1]);
   const AgentSpec as_wanted = copy_of(wanted);
   const bool may_be_made = gates_.may_create(one.parent), was_open = one.is_open;
+  scopes_->creates = &one;
   const auto made = [&] {
     const test::LibraryCode library;
     return one.scope.create(std::move(wanted));
   }();
+  const bool is_noted = std::exchange(scopes_->creates, nullptr) == nullptr;
   note_result(command, made);
   verdict_.require(!made || may_be_made, "G2", "a scope has created an agent behind a closed gate");
   verdict_.require(!made || was_open, "scopes", "a closed scope has created an agent");
@@ -110,7 +112,7 @@ void World::create_in_scope(const Command& command, ScopeOfHost& one) {
   const auto parent = made.value().parent();
   verdict_.require((parent ? parent.value().id() : std::string()) == one.parent || !made.value().exists(),
                    "scopes", "a scope has created an agent at another place: " + as_wanted.id);
-  one.agents.push_back(made.value());
+  if (!is_noted) one.agents.push_back(made.value());  // its event follows the callback that runs
   note_created(as_wanted.id, as_wanted);
   if (as_wanted.lease != no_limit) gates_.lease_begins(as_wanted.id, as_wanted.lease);
   if (as_wanted.auto_resume)

@@ -23,6 +23,7 @@ struct ScopeOfHost {
 
 struct Scopes {
   std::list<ScopeOfHost> all;
+  ScopeOfHost* creates = nullptr;  // that one makes an agent whose AgentCreated is still to come
 
   ScopeOfHost& any(std::uint32_t n) {
     return *std::next(all.begin(), static_cast<std::ptrdiff_t>(n % all.size()));

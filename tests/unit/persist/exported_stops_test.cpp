@@ -79,3 +79,36 @@ TEST_CASE("an agent whose lease has run out is stopped in its document", "[check
   CHECK(made.agents.at(0).state().value() == AgentState::idle);
   CHECK(made.agents.at(1).state().value() == AgentState::stopping);
 }
+
+TEST_CASE("what is stopped below a person is stopped in the document of the person",
+          "[checkpoint][export][stop][G3]") {
+  const bool roles = GENERATE(true, false);
+  Runtime runtime;
+  testing::ScriptedClient llm(runtime);
+  AgentTree tree(runtime, {.llm = &llm});
+  const Agent person = tree.create({.id = "person", .role = AgentRole::user}).value();
+  const Agent helper = person.create_child({.id = "helper"}).value();
+  REQUIRE(helper.create_child({.id = "below"}));
+  SECTION("it has settled") {
+    REQUIRE(tree.stop_all().took_effect());
+    runtime.run_until_idle();
+  }
+  SECTION("it has not settled") {
+    REQUIRE(tree.stop_all().took_effect());
+  }
+  SECTION("it is deferred") {
+    REQUIRE(tree.stop_all({.when = StopWhen::after_turn}).took_effect());
+  }
+  const std::string document = export_agents(person).value();
+  Runtime other;
+  AgentTree imported(other);
+  const ImportReport made = import_agents(imported, document, {.roles = roles}).value();
+  CHECK(can_process(made.agents.at(0).state().value()) == roles);  // a person is not stopped
+  CHECK_FALSE(can_process(made.agents.at(1).state().value()));
+  CHECK_FALSE(can_process(made.agents.at(2).state().value()));
+  other.run_until_idle();
+  // Without the role the stop is that of the first agent.
+  REQUIRE(made.agents.at(roles ? 1 : 0).resume().took_effect());
+  other.run_until_idle();
+  CHECK(made.agents.at(1).state().value() == AgentState::idle);
+}

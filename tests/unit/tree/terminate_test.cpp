@@ -4,7 +4,10 @@
 #include <agentcore/conversation.hpp>
 #include <agentcore/testing/references.hpp>
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace agentcore;
@@ -331,6 +334,40 @@ TEST_CASE("a scope may be closed and destroyed in a callback of its own close", 
   scope->close();
   t.settle();
   CHECK(t.tree->size() == 0);
+}
+
+TEST_CASE("a scope that ends while it creates an agent has that agent", "[tree][scope][G1][Q3]") {
+  TreeFixture t;
+  auto scope = std::make_unique<TerminateScope>(*t.tree, ScopePolicy::stop);
+  TerminateScope other{Agent()};
+  std::vector<Agent> released;
+  std::function<void()> end;
+  bool stops = true;
+  SECTION("it is closed") {
+    end = [&] { scope->close(); };
+  }
+  SECTION("it is destroyed") {
+    end = [&] { scope.reset(); };
+  }
+  SECTION("another one takes it over, and is closed") {
+    end = [&] {
+      other = std::move(*scope);
+      other.close();
+    };
+  }
+  SECTION("it is released") {
+    stops = false;
+    end = [&] { released = scope->release(); };
+  }
+  const auto hook = t.tree->on<AgentCreated>([&](const AgentCreated&) { end(); });
+  const Agent made = scope->create({.id = "a"}).value();
+  CHECK(t.state("a") == (stops ? AgentState::stopping : AgentState::idle));
+  CHECK(released == (stops ? std::vector<Agent>() : std::vector{made}));
+  if (scope) {
+    CHECK(scope->size() == 0);
+    scope.reset();
+  }
+  CHECK(t.state("a") == (stops ? AgentState::stopping : AgentState::idle));
 }
 
 TEST_CASE("the grace period of an earlier stop says nothing about a later one", "[tree][stop][X12][G4]") {
