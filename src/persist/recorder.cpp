@@ -67,11 +67,14 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
   urgent_ = urgent_ || (kind & of_urgency) != 0;
   if ((kind & of_usage) != 0) note_accounts_above(node);
   StoredAgent* agent = agents_.find(id);
+  // Observers of the fork's AgentCreated, who come next, may create agents as well.
+  const core::Node* const origin =
+      kind == event_kind<AgentCreated> ? std::exchange(origin_, nullptr) : nullptr;
   // Keys rise in the order of creation: no agent comes before one that is missing.
   if (!agent && kind == event_kind<AgentCreated> && !agents_.lost_any()) {
     try {
       agent = &agents_.add(id);
-      share(node, *agent);
+      if (origin) share(node, *agent, *origin);
     } catch (const std::bad_alloc&) {
       agents_.note_unknown();
     }
@@ -192,12 +195,12 @@ void Recorder::set_origin(core::Node* origin) {
 }
 
 // A fork was created, and nothing has run since: it has the first messages of its origin, unchanged.
-void Recorder::share(const core::Node& node, StoredAgent& agent) {
-  StoredAgent* const from = origin_ ? agents_.find(origin_->id()) : nullptr;
+void Recorder::share(const core::Node& node, StoredAgent& agent, const core::Node& origin) {
+  StoredAgent* const from = agents_.find(origin.id());
   if (!from || from->all_changed || !node.data) return;
   auto& conversation = static_cast<turn::TurnData&>(*node.data).conversation;
   agent.history =
-      writer_.histories().share(origin_->id(), from->history, node.id(), conversation.messages().size());
+      writer_.histories().share(origin.id(), from->history, node.id(), conversation.messages().size());
   conversation.changes() = {};
 }
 

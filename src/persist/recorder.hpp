@@ -83,7 +83,7 @@ class Recorder final : public events::ChangeListener {
 
  private:
   void note_accounts_above(const core::Node& node) noexcept;
-  void share(const core::Node& node, StoredAgent& agent);
+  void share(const core::Node& node, StoredAgent& agent, const core::Node& origin);
   void take_mail_notes() noexcept;
   void add_missing();
   void write(core::NodeId id);

@@ -1,4 +1,4 @@
-// A delete with the forks of what it deletes.
+// Forks in a store, and a delete with the forks of what it deletes.
 #include "support/catch.hpp"
 #include "support/store/life.hpp"
 
@@ -240,4 +240,27 @@ TEST_CASE("a pending delete takes the forks, also if a stop and a delete that ke
   CHECK(ids(*next.tree) == others);
   life.runtime.run_until_idle();
   CHECK(ids(*life.tree) == others);
+}
+
+TEST_CASE("an agent that is created within the creation of a fork keeps its own conversation in the store",
+          "[persist][fork][restore][G14]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    AgentSpec spec;
+    spec.history = {ChatMessage::user("one"), ChatMessage::assistant("1")};
+    const Agent a = life.create("a", spec);
+    life.runtime.run_until_idle();
+    const auto hook = life.tree->on<AgentCreated>([&](const AgentCreated& created) {
+      if (created.agent.id() != "fork") return;
+      spec.history = {ChatMessage::user("other"), ChatMessage::assistant("2")};
+      life.create("created", spec);
+    });
+    REQUIRE(fork(a, {.id = "fork"}));
+    REQUIRE(life.tree->flush());
+  }
+  Life life(store);
+  using Texts = std::vector<std::string>;
+  CHECK(Life::texts(life.find("fork")) == Texts{"one", "1"});
+  CHECK(Life::texts(life.find("created")) == Texts{"other", "2"});
 }
