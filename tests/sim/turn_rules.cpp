@@ -162,7 +162,6 @@ void TurnRules::see(const Event& event) {
 }
 
 void TurnRules::process_ended() {
-  deleted_.clear();
   deadlines_.clear();
   until_.clear();
   outcomes_.clear();

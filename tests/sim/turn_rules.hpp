@@ -76,7 +76,7 @@ class TurnRules {
   std::uint32_t max_reasks_ = 0;
   std::size_t mailbox_limit_ = 0;
   std::map<std::string, Limits> limits_;  // of agents whose spec is known
-  std::set<std::string> deleted_;         // by this process
+  std::set<std::string> deleted_;         // a restart may bring these back
   std::map<MessageId, TimePoint> deadlines_;
   std::map<Turn, TimePoint> until_;
   std::map<Turn, TurnOutcome> outcomes_;
