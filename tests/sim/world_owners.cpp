@@ -77,6 +77,7 @@ bool World::act_on_owner(const Command& command) {
 void World::restore_another(const Command& command) {
   Runtime other({.clock = &clock_});
   test::FakeClient llm(other);
+  SameRecords records(store_.records());  // outlives its tree
   AgentTree tree(other, {.llm = &llm});
   if (command.n[1] % 4 == 3) {  // the same object
     AgentTree third(other, {.llm = &llm});
@@ -84,7 +85,6 @@ void World::restore_another(const Command& command) {
     verdict_.require(!refused && refused.error().code == Errc::store_in_use, "owners",
                      "a store that a tree uses is given to another one");
   }
-  SameRecords records(store_.records());
   RestoreOptions options{.sync = StoreSync::process, .code = code_of_another(llm, true)};
   const auto restored = tree.restore(&records, std::move(options));
   verdict_.require(bool(restored), "owners",
