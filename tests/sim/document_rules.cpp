@@ -37,9 +37,11 @@ json with_a_second_of_an_id(const std::string& text) {
 }
 
 // What is too late, or waits for an agent that is stopped, is not imported: see check_mail(). The stop of an
-// ancestor is noted below it as soon as it settles, and what a stop of its own says there.
+// ancestor is noted below it as soon as it settles, and what a stop of its own says there. A person is
+// stopped by an ancestor alone.
 json settled(const std::string& text) {
   json object = json::parse(text);
+  const json specs = object["specs"];
   json& agents = object["agents"];
   std::vector<bool> closes(agents.size());
   for (std::size_t i = 0; i < agents.size(); ++i) {
@@ -48,6 +50,8 @@ json settled(const std::string& text) {
     for (json& message : agents[i]["messages"]) message.erase("tasks");  // which words of it are of tasks
     const auto parent = agent.value("parent", std::size_t{0});
     const bool is_below = parent != 0 && closes[parent - 1];
+    const bool is_person = specs.at(agent.value("spec", std::size_t{0})).value("role", 0) == 2;
+    if (is_person && !is_below) agent.erase("gate");
     closes[i] = is_below || agent.value("gate", 0) == 2;
     if (is_below && agent.value("stopped_by_ancestor", false)) agent.erase("gate");
     if (is_below && agent.contains("gate")) agent["gate"] = "its own";
