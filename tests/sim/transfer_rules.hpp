@@ -1,4 +1,4 @@
-// TransferRules: what the requests of agents may be, and when they end (G1, G4, G5, G8, S24). Written from
+// TransferRules: what the requests of agents may be, and when they end (G1, G4, G5, G8). Written from
 // the headers, not from the code.
 #pragma once
 

@@ -13,7 +13,7 @@ using Fixture = CallFixture;
 
 #ifndef RACES_WATCHED
 TEST_CASE("a call whose answer has arrived ends, and is counted, whatever allocation fails",
-          "[llm][G5][S24]") {
+          "[llm][G5][G16]") {
   bool failed = true;
   std::size_t n = 1;
   for (; failed; ++n) {
