@@ -56,6 +56,11 @@ std::vector<std::pair<const ForestAgent*, std::uint64_t>> below(const persist::S
   return found;
 }
 
+bool is_person(const std::string& spec) {
+  constexpr auto user = static_cast<int>(agentcore::AgentRole::user);
+  return nlohmann::json::parse(spec).value("role", 0) == user;
+}
+
 // Nothing: an agent has changed meanwhile.
 std::optional<persist::AgentDocument> document_of(OpenedStore& store, const std::string& id) {
   const persist::StoredForest forest = store.forest();
@@ -81,6 +86,7 @@ std::optional<persist::AgentDocument> document_of(OpenedStore& store, const std:
     const bool in_turn = agent->record.turn && agent->record.turn->asked;
     make_portable(to, in_turn, agent == root ? &outside : nullptr);
   }
+  if (outside.is_closed && is_person(document.specs.front())) close_below_first(document);
   return document;
 }
 

@@ -198,6 +198,15 @@ void leave_out_turn(DocumentAgent& agent) {
 
 }  // namespace
 
+void close_below_first(AgentDocument& document) noexcept {
+  for (std::size_t i = 1; i < document.agents.size(); ++i) {
+    AgentRecord& record = document.agents[i].record;
+    if (record.gate != core::Gate::open) continue;
+    record.gate = core::Gate::stop_self;
+    record.stopped_by_ancestor = true;
+  }
+}
+
 void make_portable(DocumentAgent& agent, bool in_turn, const AboveDocument* above) {
   agent.record = portable(agent.record, above);
   if (in_turn) leave_out_turn(agent);

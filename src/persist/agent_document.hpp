@@ -47,6 +47,9 @@ struct AboveDocument {
 // out what refers to other agents, to a store, or to work in progress. `in_turn`: the conversation ends with
 // a turn in progress. `above`: null if the parent is in the document. Throws std::bad_alloc.
 AGENTCORE_INTERNAL_API void make_portable(DocumentAgent& agent, bool in_turn, const AboveDocument* above);
+// After that, if the first agent is a person and something above it is stopped: an import stops no person, so
+// the record of each agent below says that it is stopped.
+AGENTCORE_INTERNAL_API void close_below_first(AgentDocument& document) noexcept;
 
 AGENTCORE_INTERNAL_API std::string to_json(const AgentDocument& document);
 struct DocumentLimits {

@@ -61,14 +61,6 @@ persist::AboveDocument above(const Node& node) noexcept {
   return found;
 }
 
-// What the record of an agent says once the stop of its ancestor has settled. The first agent of a document
-// is perhaps a person, whom an import does not stop.
-void close_with_ancestor(AgentRecord& record) noexcept {
-  if (record.gate != core::Gate::open || record.grade != core::Grade::none) return;
-  record.gate = core::Gate::stop_self;
-  record.stopped_by_ancestor = true;
-}
-
 bool works_for_call(const Node& node) noexcept {
   const auto* const data = static_cast<const turn::TurnData*>(node.data.get());
   return data && data->of_call;
@@ -104,6 +96,7 @@ Result<std::string> AgentDocuments::export_agents(core::NodeId root, const Expor
           if (!is_deleted(*child) && !works_for_call(*child)) open.emplace_back(child, number);
         }
     }
+    if (node->spec->role == AgentRole::user && above(*node).is_closed) close_below_first(document);
     return to_json(document);
   } catch (const std::bad_alloc&) {
     return out_of_memory_of_document();
@@ -140,7 +133,6 @@ Result<void> AgentDocuments::add(Node& node, std::uint64_t parent, AgentDocument
   if (!mail) return mail.error();
   agent.mail = *std::move(mail);
   const persist::AboveDocument outside = above(node);
-  if (parent != 0 && outside.is_closed) close_with_ancestor(agent.record);
   make_portable(agent, in_turn, parent == 0 ? &outside : nullptr);
   document.agents.push_back(std::move(agent));
   return {};

@@ -49,6 +49,8 @@ TEST_CASE("export knows what is above the agent, and what is pending", "[store_p
   for (const char* const id : {"low", "leaf", "going"}) REQUIRE(middle.create_child({.id = id}));
   const Agent low = team.life().find("low");
   REQUIRE(low.create_child({.id = "lower"}));
+  const Agent person = middle.create_child({.id = "person", .role = AgentRole::user}).value();
+  REQUIRE(person.create_child({.id = "aide"}));
   const auto busy = [&](const char* id) {  // so that what is deferred stays pending
     team.life().llm.enqueue({.silent = true});
     REQUIRE(team.life().find(id).send("Work."));
@@ -70,7 +72,7 @@ TEST_CASE("export knows what is above the agent, and what is pending", "[store_p
   if (above == 0) REQUIRE(team.life().find("going").terminate({.when = StopWhen::after_turn}).took_effect());
   for (int i = 0; i < 12; ++i) team.life().runtime.poll();
   REQUIRE(tree.flush());
-  for (const char* const id : {"top", "middle", "low", "leaf", "lower"}) {
+  for (const char* const id : {"top", "middle", "low", "leaf", "lower", "person"}) {
     CAPTURE(above, id);
     const json document = exported(folder, id);
     CHECK(document.dump() == json::parse(export_agents(team.life().find(id)).value()).dump());
