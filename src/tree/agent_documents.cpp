@@ -3,6 +3,7 @@
 #include "core/agent_access.hpp"
 #include "core/gates.hpp"
 #include "loop/wall_deadline.hpp"
+#include "mailbox/without_limit.hpp"
 #include "persist/context_record.hpp"
 #include "tree/options.hpp"
 #include "turn/stable_part.hpp"
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <new>
 #include <utility>
@@ -343,9 +343,7 @@ std::size_t AgentDocuments::send_mail(const Agent& agent, std::vector<persist::M
   std::size_t sent = 0;
   const auto state = agent.state();
   if (!state || !can_process(*state)) return 0;
-  // The limit is one for senders: more messages may have waited, such as steered ones.
-  Node* const node = tree_.table.find(AgentAccess::node(agent));
-  const std::uint16_t limit = node->mailbox_limit.exchange(std::numeric_limits<std::uint16_t>::max());
+  const mailbox::WithoutLimit all(*tree_.table.find(AgentAccess::node(agent)));
   for (persist::MailRecord& record : mail) {
     if (record.simulated) continue;
     SendOptions options;
@@ -354,7 +352,6 @@ std::size_t AgentDocuments::send_mail(const Agent& agent, std::vector<persist::M
     require_memory(result.reason);
     sent += result.accepted() ? 1 : 0;
   }
-  node->mailbox_limit.store(limit);
   return sent;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/gates.hpp"
 #include "mailbox/mailbox.hpp"
+#include "mailbox/without_limit.hpp"
 #include "tree/restore_gaps.hpp"
 #include "tree/restore_records.hpp"
 #include "tree/restore_reporter.hpp"
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -353,8 +353,7 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
     for (const persist::MailRecord& mail : agent.mail) tree_.pool.end_id(tree_.pool.cell_of(mail.id));
     return;
   }
-  // The limit is one for senders: more messages may wait, such as steered ones.
-  const std::uint16_t limit = node.mailbox_limit.exchange(std::numeric_limits<std::uint16_t>::max());
+  const mailbox::WithoutLimit all(node);
   for (auto mail = agent.mail.rbegin(); mail != agent.mail.rend(); ++mail) {
     const std::uint32_t cell = mailbox::MessagePool::number_of(mail->id);
     std::unique_ptr<SendOptions> options;
@@ -368,7 +367,6 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
     if (const auto deadline = tree_.pool[cell].deadline())
       mailboxes_.watch_deadline(node.id(), mail->id, *deadline);
   }
-  node.mailbox_limit.store(limit);
 }
 
 // Messages whose turns were begun as often as RestoreOptions::max_attempts allows, before the store had the

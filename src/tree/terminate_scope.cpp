@@ -64,7 +64,7 @@ Result<Agent> TerminateScope::create(AgentSpec spec) {
   if (!core) return parent_.create_child(std::move(spec));  // says that there is none
   if (core->queries().refuses_thread("Agent::create_child"))
     return detail::loop::wrong_thread("Agent::create_child");
-  // The agent is in the scope before an observer hears of it, who may close, move or destroy the scope.
+  // The agent is in the scope before AgentCreated: an observer may close, move or destroy the scope.
   return core->factory().create(detail::core::AgentAccess::node(parent_), std::move(spec), &agents_);
 }
 

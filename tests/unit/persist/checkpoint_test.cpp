@@ -538,3 +538,30 @@ TEST_CASE("an agent keeps a field of its spec although it is the only one that i
     CHECK(document_of(std::move(spec)) != plain);
   }
 }
+
+TEST_CASE("an import takes the messages that waited beyond the limit of the mailbox",
+          "[checkpoint][export][steer]") {
+  MemoryStore records;
+  Runtime runtime;
+  testing::ScriptedClient llm(runtime);
+  {
+    AgentTree tree(runtime, {.llm = &llm});
+    REQUIRE(tree.restore(&records));
+    const Agent agent = tree.create({.id = "a", .mailbox_limit = 1}).value();
+    llm.enqueue({.silent = true});
+    REQUIRE(agent.send("begun"));
+    for (int i = 0; i < 5; ++i) runtime.poll();
+    REQUIRE(agent.steer("steered"));
+    REQUIRE(agent.send("waits"));
+    REQUIRE(tree.flush());
+  }
+  AgentTree tree(runtime, {.llm = &llm});
+  REQUIRE(tree.restore(&records));
+  const Agent agent = tree.find("a").value();
+  REQUIRE(agent.queue_length().value() == 2);
+  const std::string document = export_agents(agent).value();
+  AgentTree other(runtime, {.llm = &llm});
+  const Agent made = import_agents(other, document).value().agents.at(0);
+  CHECK(made.queue_length().value() == 2);
+  CHECK(made.send("one too many").reason == Errc::mailbox_full);
+}
