@@ -34,14 +34,26 @@ class StoredReply {
   StoredReply(const StoredReply&) = delete;
   StoredReply& operator=(const StoredReply&) = delete;
 
-  static void begin_timer(const std::shared_ptr<StoredReply>& self) {
+  // Throws std::bad_alloc.
+  static void begin_timer(const std::shared_ptr<StoredReply>& self, Duration wait = longest_wait) {
     self->timer_ = self->engine_->start_timer(
-        self->engine_->now() + longest_wait,
+        self->engine_->now() + wait,
         [weak = std::weak_ptr(self)] {
-          if (const auto waiting = weak.lock())
-            waiting->end(Error{Errc::store_failed, "the store has not confirmed it within a second"});
+          if (const auto waiting = weak.lock()) on_timer(waiting);
         },
         loop::TimerUse::watch);
+  }
+
+  // If the host polls late, the commit may not have been tried yet: it is at the end of this poll. So the
+  // timer of the next poll decides.
+  static void on_timer(const std::shared_ptr<StoredReply>& self) {
+    if (!std::exchange(self->is_late_, true)) {
+      try {
+        return begin_timer(self, Duration(0));
+      } catch (const std::bad_alloc&) {
+      }
+    }
+    self->end(Error{Errc::store_failed, "the store has not confirmed it within a second"});
   }
 
   // Without memory for it, the answer is the one of ~Reply().
@@ -73,6 +85,7 @@ class StoredReply {
   Reply reply_;
   Response response_;
   std::uint64_t timer_ = 0;
+  bool is_late_ = false;  // the second is over
   bool is_over_ = false;
 };
 

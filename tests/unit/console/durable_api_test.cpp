@@ -1,4 +1,5 @@
 // What an answer over HTTP means in a tree with a store: what was answered is there after a crash.
+#include "support/clients/fake_client.hpp"
 #include "support/console/console_life.hpp"
 #include "support/store/guarded_store.hpp"
 #include "support/store/life.hpp"
@@ -307,6 +308,26 @@ TEST_CASE("if the store takes more than a second, the answer says so", "[console
     life.poll();
   }
   CHECK(state_after_crash(life, "a") == "idle, paused");
+}
+
+TEST_CASE("if the host polls late, an answer waits for the commit that this poll makes",
+          "[console][durable][X37]") {
+  const bool deletes = GENERATE(false, true);
+  testing::ManualClock clock;
+  StoredConsole life({}, {}, {.clock = &clock});
+  FakeClient deaf;
+  const Agent agent = life.tree->create({.id = "a", .llm = &deaf}).value();
+  REQUIRE(agent.send("go"));
+  life.until([&] { return !deaf.open_calls().empty(); });
+  ConsoleClient client(life.console->port());
+  client.send(deletes ? life.text_of("DELETE", "/api/agent/a?wait=settled")
+                      : life.text_of("POST", "/api/agent/a/stop?wait=settled"));
+  life.until([&] { return agent.state().value() != AgentState::waiting_llm; }, {&client});
+  FakeClient::complete(*deaf.open_calls().front());  // between two polls: the store does not have it yet
+  clock.advance(std::chrono::seconds(2));
+  std::optional<HttpAnswer> answer;
+  life.until([&] { return (answer = client.take_answer()).has_value(); }, {&client});
+  CHECK(answer->json()["persisted"] == true);
 }
 
 TEST_CASE("a request is answered if the host goes on without the store", "[console][durable][X37]") {
