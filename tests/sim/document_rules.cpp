@@ -77,8 +77,12 @@ bool is_sent_again(std::vector<ChatMessage> now, std::vector<ChatMessage> before
   if (summaries_in(now) != summaries_in(before) || now.size() < before.size()) return false;
   const bool has_prompt = !before.empty() && before.front().role == Role::system;
   if (has_prompt && now.front() != before.front()) return false;
-  const auto first = before.begin() + (has_prompt ? 1 : 0);
-  return std::equal(first, before.end(), now.end() - (before.end() - first));
+  if (before.empty()) return true;
+  // What was left out was the oldest, also of a turn after its message.
+  auto next = before.begin();
+  for (const ChatMessage& message : now)
+    if (next != before.end() && message == *next) ++next;
+  return next == before.end() && now.back() == before.back();
 }
 
 std::string texts_of(const std::vector<QueuedMessage>& mail) {

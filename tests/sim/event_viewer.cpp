@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -134,10 +135,13 @@ void EventViewer::begin(ClientNetwork& network, TimePoint now) {
     continued_ += lines_.empty() ? 0 : 1;
     phase_ = Phase::following;
     std::string target = "/api/events";
+    std::set<std::string> with_text;
     for (const auto& [id, agent] : agents_) {
-      if (std::ranges::count(target, '=') == static_cast<std::ptrdiff_t>(most_texts)) break;
-      target += (target.find('?') == target.npos ? "?text=" : "&text=") + id;
+      if (with_text.size() == most_texts) break;
+      target += (with_text.empty() ? "?text=" : "&text=") + id;
+      with_text.insert(id);
     }
+    std::erase_if(texts_, [&](const auto& one) { return !with_text.contains(std::get<0>(one.first)); });
     return ask(target, "Last-Event-ID: " + last_id_ + "\r\n");
   }
   phase_ = Phase::loading;

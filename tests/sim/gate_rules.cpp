@@ -311,6 +311,10 @@ void GateRules::see(const Event& event) {
     restored(event.agent());
     if (body->fate == RestoredTurn::continues) turns_[id] = body->turn;
   }
+  // What a resume of an ancestor opens, on the loop thread, has its lease from then on.
+  if (const auto* change = event.get<StateChanged>();
+      change != nullptr && agentcore::is_stopped(change->from) && can_process(change->to))
+    lease_renewed(id);
   if (event.get<AgentDeleted>() != nullptr) {
     deleted(id);
     replaced_.insert(id);

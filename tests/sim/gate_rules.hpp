@@ -85,7 +85,9 @@ class GateRules {
   // Nothing is due any more: a deferred stop that was to take effect by now has.
   void check_quiet(const AgentTree& tree, TimePoint now);
   // Whether an agent can be created: not below a closed one.
-  bool may_create(const std::string& parent) const { return !all_stopped_ && !now_.agents.contains(parent); }
+  bool may_create(const std::string& parent) const {
+    return !all_stopped_ && (!now_.agents.contains(parent) || being_resumed_.contains(parent));
+  }
   // A message was accepted, or refused for the state of its agent.
   void answered(const Agent& agent, const SendResult& sent);
 
@@ -98,7 +100,7 @@ class GateRules {
   void goes(const std::string& id, bool with_forks);
   void forked(const std::string& origin, const std::string& fork) { forks_[origin].insert(fork); }
   bool may_go(const std::string& id) const { return going_.contains(id); }
-  // A verb that may resume them has not returned: for check().
+  // A verb that may resume them has not returned.
   void is_being_resumed(std::set<std::string> ids) { being_resumed_ = std::move(ids); }
   // It was stopped without those below it.
   bool is_stopped_alone(const std::string& id) const {

@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   for (const int signal_number : {SIGSEGV, SIGABRT, SIGFPE, SIGALRM}) std::signal(signal_number, print_seed);
   Counts all;
   const auto begin = std::chrono::steady_clock::now();
-  std::uint64_t done = 0;
+  std::uint64_t done = 0, failed = 0;
   for (; done < runs; ++done) {
     const auto passed = std::chrono::steady_clock::now() - begin;
     if (seconds != 0 && passed > std::chrono::seconds(seconds)) break;
@@ -147,11 +147,13 @@ int main(int argc, char** argv) {
     std::cout << "seed " << seed + done << " after " << done + 1 << " runs: ";
     if (goes_on) {
       std::cout << outcome.problem << std::endl;
+      ++failed;
       continue;
     }
     return report(script, outcome, true);
   }
   if (counts) print(all);
-  std::cout << done << " runs from seed " << seed << ": nothing was wrong\n";
-  return 0;
+  std::cout << done << " runs from seed " << seed << ": "
+            << (failed == 0 ? "nothing was wrong" : std::to_string(failed) + " failed") << '\n';
+  return failed == 0 ? 0 : 1;
 }

@@ -31,20 +31,28 @@ void People::tree_ended() {
 }
 
 void People::leaves(ConsoleClient& client, bool in_order) {
-  may_make_tasks(client);
+  may_have_effect(client);
   client.leave(in_order);
 }
 
 // Its answers are not seen.
-void People::may_make_tasks(ConsoleClient& client) {
+void People::may_have_effect(ConsoleClient& client) {
   client.for_each_open([this](const Asked& asked) {
     if (asked.is_complete && makes_task(asked.request)) tasks.may_be_created();
+    has_logged_out = has_logged_out || asked.request == Request::log_out;
   });
+}
+
+bool People::may_have_logged_out() {
+  bool may = has_logged_out;
+  for (ConsoleClient& client : clients)
+    client.for_each_open([&](const Asked& asked) { may = may || asked.request == Request::log_out; });
+  return may;
 }
 
 void People::process_ended() {
   for (ConsoleClient& client : clients) {
-    may_make_tasks(client);
+    may_have_effect(client);
     client.forget();
   }
   for (EventViewer& viewer : viewers) viewer.forget();

@@ -59,6 +59,8 @@ class People final : public StopAudit {
   std::map<TextKey, std::string> texts;
   std::map<std::string, UsageSeen> spent;
 
+  // Or a request for that has no answer yet.
+  bool may_have_logged_out();
   bool is_asking() const {
     for (const ConsoleClient& client : clients)
       if (!client.asked().empty() || client.has_left()) return true;
@@ -66,7 +68,7 @@ class People final : public StopAudit {
   }
 
  private:
-  void may_make_tasks(ConsoleClient& client);
+  void may_have_effect(ConsoleClient& client);
 
   ReportRules& reports_;
 };

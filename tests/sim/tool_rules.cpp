@@ -100,7 +100,12 @@ void ToolRules::flushed() {
 
 void ToolRules::see(const Event& event) {
   const std::string agent = event.agent().id();
-  if (event.get<AgentCreated>() != nullptr) forget(agent);
+  if (event.get<AgentCreated>() != nullptr) {
+    forget(agent);
+    // The restart has deleted an earlier agent of that id.
+    for (auto& [id, note] : before_)
+      if (note.agent == agent) note.open = false;
+  }
   if (const auto* started = event.get<TurnStarted>()) messages_[agent] = started->message;
   if (const auto* restored = event.get<AgentRestored>())
     for (const InterruptedCall& call : restored->interrupted_calls)

@@ -16,9 +16,10 @@ void TurnRules::created(const std::string& id, const AgentSpec& spec) {
 }
 
 void TurnRules::forked(const std::string& from, const std::string& id) {
+  limits_.erase(id);  // of an earlier agent of that id
   const auto limits = limits_.find(from);
   if (limits == limits_.end()) return;
-  limits_[id] = limits->second;
+  limits_[id] = Limits(limits->second);
   budget_changed(id);  // a share of it was used
 }
 
@@ -69,15 +70,19 @@ void TurnRules::ended_by_verb(const std::string& agent, std::uint64_t turn, Turn
     outcomes_.emplace(Turn(agent, turn), outcome);
 }
 
-void TurnRules::begins(const std::string& agent, std::uint64_t turn, std::string_view what) const {
-  const auto until = until_.find({agent, turn});
-  verdict_.require(until == until_.end() || clock_.now() < until->second, "G1",
-                   std::string(what) + " after the deadline of its turn: " + agent);
+void TurnRules::begins_at(TimePoint now, const Turn& turn, std::string_view what) const {
+  const auto until = until_.find(turn);
+  verdict_.require(until == until_.end() || now < until->second, "G1",
+                   std::string(what) + " after the deadline of its turn: " + turn.first);
+}
+
+void TurnRules::tool_begins(const std::string& agent, std::uint64_t turn, bool handed_over) const {
+  begins_at(handed_over ? polled_at_ : clock_.now(), {agent, turn}, "a tool");
 }
 
 void TurnRules::model_call_begins(const std::string& agent, std::uint64_t turn) {
   if (turn == 0) return;
-  begins(agent, turn, "a model call");
+  begins_at(clock_.now(), {agent, turn}, "a model call");
   const auto limits = limits_.find(agent);
   if (limits == limits_.end() || limits->second.turns == no_limit) return;
   std::set<std::uint64_t>& turns = turns_of_budget_[agent];
@@ -136,9 +141,11 @@ void TurnRules::end(const TurnEnded& ended, const std::string& id) {
 
 void TurnRules::see(const Event& event) {
   const std::string id = event.agent().id();
+  if (event.get<AgentCreated>() != nullptr && deleted_here_.contains(id)) made_again_.insert(id);
   if (event.get<AgentDeleted>() != nullptr) {
     limits_.erase(id);
     deleted_.insert(id);
+    deleted_here_.insert(id);
     tasks_.erase(id);
     turns_of_budget_.erase(id);
     ended_.erase(id);
@@ -171,6 +178,9 @@ void TurnRules::process_ended() {
   ended_.clear();
   tasks_.clear();
   turns_of_budget_.clear();
+  for (const std::string& id : made_again_) limits_.erase(id);  // which of the two is there is not known
+  made_again_.clear();
+  deleted_here_.clear();
   for (auto& [id, limits] : limits_) limits.turns = no_limit;
 }
 

@@ -52,8 +52,8 @@ class TurnRules {
   void ended_by_verb(const std::string& agent, std::uint64_t turn, TurnOutcome outcome);
   // A poll begins.
   void polled() { polled_at_ = clock_.now(); }
-  // Something of that turn begins.
-  void begins(const std::string& agent, std::uint64_t turn, std::string_view what) const;
+  // A tool of that turn begins; `handed_over`: on a thread of the host, where only a poll ends what is late.
+  void tool_begins(const std::string& agent, std::uint64_t turn, bool handed_over) const;
   void model_call_begins(const std::string& agent, std::uint64_t turn);
   // The host has given the result of that call: it runs nothing.
   void given(const std::string& agent, const std::string& call) { given_.insert({agent, call}); }
@@ -67,6 +67,7 @@ class TurnRules {
   struct Reasks {
     std::uint32_t all = 0, of_answers = 0;
   };
+  void begins_at(TimePoint now, const Turn& turn, std::string_view what) const;
   void see_tools(const Event& event, const std::string& id);
   void end(const TurnEnded& ended, const std::string& id);
 
@@ -77,6 +78,8 @@ class TurnRules {
   std::size_t mailbox_limit_ = 0;
   std::map<std::string, Limits> limits_;  // of agents whose spec is known
   std::set<std::string> deleted_;         // a restart may bring these back
+  std::set<std::string> deleted_here_;    // in this process: the store may still have them
+  std::set<std::string> made_again_;      // with such an id
   std::map<MessageId, TimePoint> deadlines_;
   std::map<Turn, TimePoint> until_;
   std::map<Turn, TurnOutcome> outcomes_;

@@ -283,7 +283,9 @@ bool World::act_on_mailbox(const Command& command) {
 }
 
 void World::edit(const Command& command, const Agent& who, MessageId id) {
-  note_result(command, who.edit_queued(id, message()));
+  const ChangeResult edited = who.edit_queued(id, message());
+  note_result(command, edited);
+  if (!edited) return;
   conversations_.edited(id);
   block_rules_.edited(id);
 }

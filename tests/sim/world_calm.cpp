@@ -122,7 +122,12 @@ void World::calm(const Command& command) {
   ++verbs_;  // an answer that is under way says how it was before
   static_cast<void>(run_->tree->unpause_all());
   gates_.paused_all(false);
-  Part part = gates_.subtree(root);
+  // A deferred stop of all agents waits for the turns of all.
+  std::vector<std::string> tops = {root};
+  if (all_deferred_)
+    for (const Agent& other : roots) tops.push_back(other.id());
+  Part part;
+  for (const std::string& top : tops) part.merge(gates_.subtree(top));
   for (const std::string& id : part) {
     const auto agent = run_->tree->find(id);
     if (!agent) continue;
@@ -141,7 +146,7 @@ void World::calm(const Command& command) {
     poll_until_quiet();
     if (killed_ || tree_is_destroyed_) break;
     check();
-    part.merge(gates_.subtree(root));
+    for (const std::string& top : tops) part.merge(gates_.subtree(top));
     left = unsettled(part);
   }
   verdict_.require(left.empty(), "liveness", "where no fault happens any more, " + left);

@@ -58,7 +58,8 @@ void World::note_tool(const std::string& name, bool may_repeat, const ToolContex
   const std::string id = context.agent().id();
   if (name == "careful") approvals_.begins(name, call_key(id, context.call_id()));
   gates_.tool_begins(id, name == "blocking");
-  if (!context.call_id().starts_with("task_")) turn_rules_.begins(id, context.turn(), "a tool");
+  if (!context.call_id().starts_with("task_"))
+    turn_rules_.tool_begins(id, context.turn(), name == "blocking");
   verdict_.require(!gates_.is_cut(id, context.turn()), "G1", "a tool of a turn that was ended: " + id);
 }
 
