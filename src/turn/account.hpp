@@ -48,6 +48,10 @@ class Account {
 
   // Why nothing may begin any more, or "".
   std::string exhausted() const;
+  bool is_exhausted() const noexcept {
+    return expired_ || (budget_.tokens != no_limit && spent_.tokens > budget_.tokens) ||
+           (budget_.cost != no_limit && spent_.cost > budget_.cost);
+  }
   // Why one more turn is refused, or "".
   std::string refuses_turn() const;
   void count_turn() noexcept { spent_.turns = core::saturating_sum(spent_.turns, 1); }

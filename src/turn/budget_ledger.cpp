@@ -94,6 +94,20 @@ BudgetVerdict BudgetLedger::check(core::Node& node) const {
   return first_refusal(node, [](const Account& account) { return account.exhausted(); });
 }
 
+BudgetVerdict BudgetLedger::check_owner(core::Node& owner, bool own) const {
+  BudgetVerdict verdict;
+  const Accounts* const accounts = accounts_of(owner);
+  if (accounts && own) verdict.reason = accounts->own.exhausted();
+  if (accounts && verdict.reason.empty()) verdict.reason = accounts->subtree.exhausted();
+  verdict.allowed = verdict.reason.empty();
+  if (!verdict.allowed) verdict.exhausted = &owner;
+  return verdict;
+}
+
+bool BudgetLedger::is_exhausted(core::Node& node) const noexcept {
+  return !each_limit(node, [](core::Node&, Account& account) { return !account.is_exhausted(); });
+}
+
 BudgetVerdict BudgetLedger::reserve(core::Node& node, const Prices& prices, Estimate& estimate) {
   BudgetVerdict verdict;
   each_limit(node, [&](core::Node& owner, Account& account) {

@@ -47,6 +47,10 @@ class BudgetLedger {
   void settle(core::Node& node, Estimate& estimate, std::uint64_t tokens, double cost) noexcept;
   // Refuses if more was used than granted.
   BudgetVerdict check(core::Node& node) const;
+  // The same for the budgets of `owner` alone: of its subtree, and its own if its own calls are meant.
+  BudgetVerdict check_owner(core::Node& owner, bool own) const;
+  // True if check() would refuse. Allocates nothing.
+  bool is_exhausted(core::Node& node) const noexcept;
 
  private:
   std::uint64_t reservations_ = 0;  // made so far

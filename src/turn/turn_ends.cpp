@@ -99,11 +99,7 @@ Next TurnEnds::complete(Turn turn) {
   if (turn.data().answer_check && !active.simulated && !active.tool_ends_turn)
     leave_json(active.result->text);
   emit_end(turn, *take_out(turn));
-  if (!is_left_idle(turn)) return Next::ended;
-  environment_.hub.emit_state(turn.node(), AgentState::idle);
-  if (!turn.is_open()) return Next::ended;
-  if (BudgetVerdict verdict = ledger_.check(turn.node()); verdict.exhausted)
-    environment_.listener.on_budget_exhausted(*verdict.exhausted, std::move(verdict.reason));
+  follow_end(turn);
   return Next::ended;
 }
 
@@ -119,7 +115,7 @@ Next TurnEnds::fail(Turn turn, ChatError error, FinishReason reason) {
   result.finish_reason = reason;
   result.error = std::move(error);
   emit_end(turn, *ended);
-  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  follow_end(turn);
   return Next::ended;
 }
 
@@ -149,8 +145,7 @@ Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
   }
   if (result.error.message.empty()) set_message(result.error, "LLM call failed");
   emit_end(turn, *ended);
-  // An observer of the end may have stopped the agent: then the stop is emitted next (X2).
-  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  follow_end(turn);
   return Next::ended;
 }
 
@@ -178,6 +173,7 @@ void TurnEnds::interrupt(Turn turn) noexcept {
   if (outcome != TurnOutcome::stopped && node.load().state() == AgentState::idle && is_open())
     environment_.hub.emit_state(node, AgentState::idle,
                                 {StopCause::user, environment_.end_origins.find(node)});
+  stop_exhausted(node);
 }
 
 bool TurnEnds::end_refused(core::Node& node) noexcept {
@@ -219,7 +215,7 @@ bool TurnEnds::end_at_deadline(Turn turn) noexcept {
   if (turn.is_over()) return true;
   if (!turn.is_open() || !become_idle(turn)) return false;
   end_early(turn, TurnOutcome::failed, Errc::deadline_exceeded, why);
-  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  follow_end(turn);
   return true;
 }
 
@@ -230,7 +226,7 @@ void TurnEnds::break_off(Turn turn, Errc code, std::string_view why) noexcept {
   if (turn.is_over()) return;
   if (!turn.is_open() || !become_idle(turn)) return interrupt(turn);
   end_early(turn, TurnOutcome::failed, code, why);
-  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  follow_end(turn);
   environment_.listener.on_activity_ended(turn.node());
 }
 
@@ -277,6 +273,30 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
     Compactor::emit_end(environment_, node, turn.number(), *ended->summary, Errc::turn_over);
   emit_end(turn, *ended);
   if (lingers) lingering_.give_up_left(node, turn.number());
+}
+
+// The state after the end of a turn. An observer of the end may have stopped the agent: then the stop is
+// emitted next (X2).
+void TurnEnds::follow_end(Turn turn) noexcept {
+  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  stop_exhausted(turn.node());
+}
+
+// Stops those whose budgets the calls of the turn have exceeded, however it has ended, from the agent
+// upwards. One that is closed begins nothing anyway.
+void TurnEnds::stop_exhausted(core::Node& node) noexcept {
+  if (environment_.hub.closed() || !ledger_.is_exhausted(node)) return;
+  core::NodeId next = node.id();
+  for (;;) {
+    core::Node* const owner = environment_.find(next);
+    if (!owner || owner->is_root_sentinel()) return;
+    next = owner->parent.load(std::memory_order_relaxed)->id();
+    if (!core::look(*owner, owner->load().generation()).open()) continue;
+    std::string reason;
+    environment_.engine.guarded("a budget",
+                                [&] { reason = ledger_.check_owner(*owner, owner == &node).reason; });
+    if (!reason.empty()) environment_.listener.on_budget_exhausted(*owner, std::move(reason));
+  }
 }
 
 void TurnEnds::free_ended() noexcept {

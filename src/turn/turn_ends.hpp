@@ -70,6 +70,8 @@ class TurnEnds {
   void mark_question(Turn turn, Interruption why) noexcept;
   std::unique_ptr<ActiveTurn> take_out(Turn turn) noexcept;
   void emit_end(Turn turn, const ActiveTurn& ended) noexcept;
+  void follow_end(Turn turn) noexcept;
+  void stop_exhausted(core::Node& node) noexcept;
 
   Environment& environment_;
   BudgetLedger& ledger_;

@@ -168,6 +168,31 @@ TEST_CASE("an agent that used more than granted is stopped and its answer is kep
   CHECK(t.logged("tokens: 200 of 100 used"));
 }
 
+TEST_CASE("the agent whose budget a call has exceeded is stopped however the turn has ended",
+          "[turn][budget][G15]") {
+  Spending t;
+  const Agent parent = t.root("p", limited({}, {.tokens = 100}));
+  Subscription ends;
+  SECTION("by the failure of the call") {
+    t.ask(t.child(parent, "a", limited({})));
+    FakeClient::finish(*t.llm->find("a"), ChatOutcome::failed({Errc::network_error, "cut"}, {100, 100, 200}));
+    t.settle();
+  }
+  SECTION("and an observer of that end has stopped the agent") {
+    const Agent agent = t.child(parent, "a", limited({}));
+    ends = t.tree->on<TurnEnded>([&](const TurnEnded&) { CHECK(agent.stop().took_effect()); });
+    t.ask(agent);
+    t.complete("a", {100, 100, 200});
+  }
+  SECTION("and the agent has exceeded its own budget, too") {
+    t.ask(t.child(parent, "a", limited({.tokens = 50})));
+    t.complete("a", {100, 100, 200});
+  }
+  CHECK(t.state("a") == AgentState::stopped);
+  CHECK(t.state("p") == AgentState::stopped);
+  CHECK(t.logged("a budget is used up agent=p reason=tokens: 200 of 100 used"));
+}
+
 TEST_CASE("no tool of an answer that exceeded the budget starts", "[turn][budget][G15][G9]") {
   Spending t;
   t.ask(t.agent({.budget = {.tokens = 10'000}}));
