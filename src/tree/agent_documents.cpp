@@ -138,6 +138,13 @@ Result<void> AgentDocuments::add(Node& node, std::uint64_t parent, AgentDocument
   return {};
 }
 
+// Also of a limit of the spec that was lifted: else the spec would bring it back.
+std::optional<persist::AccountRecord> AgentDocuments::account_of(const turn::Account* account,
+                                                                 const Budget& of_spec) const {
+  if (account && account->limits()) return persist::account_record(*account, *tree_.engine);
+  return of_spec.limits() ? std::optional(persist::AccountRecord()) : std::nullopt;
+}
+
 // What a store would have of it, as far as it is portable.
 AgentRecord AgentDocuments::record_of(const Node& node) const {
   const core::PackedState packed = node.load();
@@ -156,15 +163,14 @@ AgentRecord AgentDocuments::record_of(const Node& node) const {
   record.holds_below = record.held && node.extends_below(Node::hold_below);
   record.turns = node.turns;
   const auto* const data = static_cast<const turn::TurnData*>(node.data.get());
+  const turn::Accounts* const accounts = data ? data->accounts.get() : nullptr;
+  record.own = account_of(accounts ? &accounts->own : nullptr, node.spec->budget);
+  record.subtree = account_of(accounts ? &accounts->subtree : nullptr, node.spec->subtree_budget);
   if (!data) return record;
   record.tool_turns = data->tool_turns;
   record.summary_tokens = data->summary_tokens;
   record.ended_tasks = data->ended_tasks;
   record.tool_children = data->tool_children;
-  if (!data->accounts) return record;
-  if (data->accounts->own.limits()) record.own = persist::account_record(data->accounts->own, *tree_.engine);
-  if (data->accounts->subtree.limits())
-    record.subtree = persist::account_record(data->accounts->subtree, *tree_.engine);
   return record;
 }
 

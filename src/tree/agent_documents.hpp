@@ -7,6 +7,7 @@
 
 #include <agentcore/checkpoint.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,6 +31,7 @@ class AgentDocuments {
   };
 
   Result<void> add(core::Node& node, std::uint64_t parent, persist::AgentDocument& document);
+  std::optional<persist::AccountRecord> account_of(const turn::Account* account, const Budget& of_spec) const;
   persist::AgentRecord record_of(const core::Node& node) const;
   static std::optional<Error> problem_of(const core::Node& node);
   std::size_t spec_of(const core::Node& node, persist::AgentDocument& document);

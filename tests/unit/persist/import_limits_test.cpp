@@ -106,6 +106,23 @@ TEST_CASE("a budget of a document is checked as one of a spec", "[checkpoint][im
   CHECK(program.tree->size() == 0);
 }
 
+TEST_CASE("a limit that was lifted before an export is not back after the import",
+          "[checkpoint][import][budget]") {
+  Program program, other;
+  const Agent agent =
+      program.tree->create({.id = "a", .budget = {.turns = 1}, .subtree_budget = {.turns = 1}}).value();
+  REQUIRE(agent.grant({}));
+  REQUIRE(agent.grant_subtree({}));
+  const Agent made = import_agents(*other.tree, export_agents(agent).value()).value().agents.front();
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(made.send("again"));
+    other.runtime.run_until_idle();
+  }
+  CHECK(made.state().value() == AgentState::idle);
+  CHECK(made.spent().value().turns == 0);
+  CHECK(made.subtree_spent().value().turns == 0);
+}
+
 TEST_CASE("agents of a document have no role unless the host wants it", "[checkpoint][import][stop]") {
   Program program;
   const std::string text = document();
