@@ -66,7 +66,7 @@ void World::event_was_lost() {
   if (!allocations_ || !allocations_->failed()) return;
   counts_.add("an event was lost");
   for (const std::string_view rule :
-       {"events", "reports", "views", "text protocol", "G9", "G10", "G12", "G14", "G15"})
+       {"budgets", "events", "reports", "views", "text protocol", "G9", "G10", "G12", "G14", "G15"})
     verdict_.ignore(rule);
 }
 
@@ -157,6 +157,7 @@ void World::restart(bool killed) {
   killed_ = killed;  // nothing that follows is seen
   end_run(killed);
   if (killed || has_store_failed()) approvals_.changes_are_lost();
+  budget_rules_.process_ended(!killed && !has_store_failed() && !is_left_);
   owner_ends();
   store_.end_process();
   killed_ = false;
@@ -256,6 +257,7 @@ void World::poll_until_quiet() {
       if (depth_ == 0) {
         messages_.quiet();
         check_views();
+        budget_rules_.check(*run_->tree);
       }
       check_answered();
       check_console();
@@ -344,6 +346,7 @@ void World::finish() {
       check_history(agent);
     });
     messages_.check_all_ended();
+    if (!lossy) budget_rules_.check(*run_->tree);
     reports_.check_end();
     check_listener();
     if (run_->http) transfer_rules_.check_end(*run_->http, *run_->tree);
@@ -364,7 +367,8 @@ bool World::comes_to_rest() {
     let_all_go_on();
     while (executor_.run_one()) {
     }
-    for (test::FakeClient::Call* const call : run_->llm.open_calls()) test::FakeClient::complete(*call);
+    for (test::FakeClient::Call* const call : run_->llm.open_calls())
+      end_model_call(*call, ChatOutcome::completed(FinishReason::complete));
     if (run_->http) run_->http->answer_all();
     for (const auto& call : std::vector(held_)) end_tool(*call, ToolResult::done("at last"));
     processes_->end_all();
@@ -411,6 +415,7 @@ void World::begin_model_call(test::FakeClient::Call& call) {
   if (!killed_) {
     gates_.model_call_begins(id);
     turn_rules_.model_call_begins(id, gates_.turn_of(id));
+    budget_rules_.model_call_begins(id, gates_.turn_of(id), call.request.max_tokens.value_or(4'096));
     const std::string why = test::refusal(call.request.messages);
     verdict_.require(why.empty(), "G8", why + " in a request of " + id);
     for (const ChatMessage& message : call.request.messages)
@@ -521,6 +526,7 @@ void World::on_event(const Event& event) {
   approvals_.see(event);
   block_rules_.see(event);
   turn_rules_.see(event);
+  budget_rules_.see(event);
   questions_.see(event);
   conversations_.see(event);
   if (allocations_ && allocations_->failed()) process_rules_.memory_was_short();

@@ -4,6 +4,7 @@
 
 #include "sim/approval_rules.hpp"
 #include "sim/block_rules.hpp"
+#include "sim/budget_rules.hpp"
 #include "sim/command.hpp"
 #include "sim/conversation_rules.hpp"
 #include "sim/coverage.hpp"
@@ -165,6 +166,7 @@ class World {
   bool act_on_agent(const Command& command);
   bool act_by_stop(const Command& command);
   bool act_on_mailbox(const Command& command);
+  void grant(const Command& command, const Agent& who, BudgetRules::Scope scope);
   void edit(const Command& command, const Agent& who, MessageId id);
   bool act_on_conversation(const Command& command);
   bool act_on_tree(const Command& command);
@@ -334,6 +336,7 @@ class World {
   MessageRules messages_{verdict_};
   ToolRules tool_rules_{verdict_};
   TransferRules transfer_rules_{verdict_, gates_};
+  BudgetRules budget_rules_{verdict_, gates_};
   ReportRules reports_{verdict_, gates_};
   ApprovalRules approvals_{verdict_};
   Waits waits_;

@@ -10,7 +10,10 @@
 namespace agentcore::sim {
 
 void World::end_model_call(test::FakeClient::Call& call, ChatOutcome outcome) {
-  outcome.usage = {.prompt_tokens = 20, .completion_tokens = 10, .total_tokens = 30};
+  // Each fifth call uses more than was expected.
+  const std::uint64_t answer = call.number % 5 == 4 ? 400 : 10;
+  outcome.usage = {.prompt_tokens = 20, .completion_tokens = answer, .total_tokens = 20 + answer};
+  budget_rules_.model_call_ended(call.request.agent_id);
   test::FakeClient::finish(call, std::move(outcome));
 }
 

@@ -51,6 +51,7 @@ void World::note_send(const Command& command, const Agent& agent, const SendResu
 
 void World::note_created(const std::string& id, const AgentSpec& spec) {
   turn_rules_.created(id, spec);
+  budget_rules_.created(id, spec);
   if (spec.lease != no_limit || spec.budget.wall_clock != no_limit) has_clocks_ = true;
 }
 
@@ -175,10 +176,10 @@ bool World::act_on_agent(const Command& command) {
     case Act::grant:
       transfer_rules_.budget_changed(who.id());
       turn_rules_.budget_changed(who.id());
-      note_result(command, who.grant({.turns = command.n[1] % 5 + 1}));
+      grant(command, who, BudgetRules::Scope::own);
       return true;
     case Act::grant_subtree:
-      note_result(command, who.grant_subtree({.tokens = command.n[1] % 5 * 1'000}));
+      grant(command, who, BudgetRules::Scope::subtree);
       return true;
     case Act::set_model:
       note_result(command, who.set_model("model" + std::to_string(command.n[1] % 3)));
@@ -196,6 +197,36 @@ bool World::act_on_agent(const Command& command) {
     default:
       return false;
   }
+}
+
+void World::grant(const Command& command, const Agent& who, BudgetRules::Scope scope) {
+  const std::string id = who.id();
+  const bool is_own = scope == BudgetRules::Scope::own;
+  Budget budget;
+  const std::uint32_t n = command.n[1];
+  switch (options_in(n) % 5) {
+    case 1:
+      budget = {.turns = n % 4};
+      break;
+    case 2:
+      budget = {.tokens = n % 7 * 150};
+      break;
+    case 3:
+      budget = {.cost = n % 5 * 0.001};
+      break;
+    case 4:
+      break;
+    default:
+      if (is_own)
+        budget.turns = n % 5 + 1;
+      else
+        budget.tokens = n % 5 * 1'000;
+  }
+  const ChangeResult result = is_own ? who.grant(budget) : who.grant_subtree(budget);
+  note_result(command, result);
+  if (!result) return;
+  const auto state = who.state();
+  budget_rules_.granted(id, scope, budget, in_poll_ || depth_ != 0, !state || !can_process(state.value()));
 }
 
 bool World::act_on_mailbox(const Command& command) {
@@ -330,6 +361,7 @@ bool World::act_on_conversation(const Command& command) {
       transfer_rules_.budget_changed(id);
       note_result(command, made);
       if (made) turn_rules_.forked(who.id(), id);
+      if (made) budget_rules_.forked(who.id(), id);
       if (made && resumes_by_itself_.contains(who.id()))
         once_resumed_.insert(id), resumes_by_itself_.insert(id);
       else if (made)

@@ -61,7 +61,8 @@ void World::serve(const Part& part) {
   while (executor_.run_one()) {
   }
   for (test::FakeClient::Call* const call : run_->llm.open_calls())
-    if (part.contains(call->request.agent_id)) test::FakeClient::complete(*call);
+    if (part.contains(call->request.agent_id))
+      end_model_call(*call, ChatOutcome::completed(FinishReason::complete));
   if (run_->http) run_->http->answer_all();
   for (const auto& call : std::vector(held_)) {
     const std::string id = call->context.agent().id();

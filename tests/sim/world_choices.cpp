@@ -145,6 +145,10 @@ AgentSpec World::spec(std::uint32_t kind) {
     case 6:
       spec.max_tool_rounds = 2;
       break;
+    case 7:
+      spec.subtree_budget = {.tokens = 300 + options % 4 * 300, .cost = 0.004};
+      spec.max_tokens = 100;
+      break;
     default:
       break;
   }

@@ -68,7 +68,8 @@ void World::add_to_document(ExportedAgents& one, const Agent& agent, bool descen
   if (is_first && !own.stop && !can_process(seen.status.state)) own.stop = true;
   if (is_first && !own.stop && seen.status.stop_pending) own.stop = true;
   if (is_first) own.is_paused = own.is_paused || seen.status.paused;
-  one.more[seen.id] = {std::move(own), turn_rules_.limits_of(seen.id), resumes_by_itself_.contains(seen.id)};
+  one.more[seen.id] = {std::move(own), turn_rules_.limits_of(seen.id), budget_rules_.budgets_of(seen.id),
+                       resumes_by_itself_.contains(seen.id)};
   may_be_missing = seen.may_be_missing;
   one.seen.agents.push_back(std::move(seen));
   if (!descendants) return;
@@ -192,6 +193,7 @@ void World::note_imported(const ExportedAgents& one, const Agent& agent, const s
   own.is_paused = own.is_paused && status.value().paused;
   gates_.imported(id, own, is_closed);
   turn_rules_.imported(id, more.limits);
+  budget_rules_.imported(agent, more.budgets);
   transfer_rules_.budget_changed(id);
   resumed_.erase(id);
   if (more.resumes_by_itself && !is_unbound)

@@ -1,6 +1,7 @@
 // Documents: agents that were exported, and what rules know of them.
 #pragma once
 
+#include "sim/budget_rules.hpp"
 #include "sim/document_rules.hpp"
 #include "sim/gate_rules.hpp"
 #include "sim/turn_rules.hpp"
@@ -17,6 +18,7 @@ struct ExportedAgents {
   struct More {
     GateRules::Own own = {};
     std::optional<TurnRules::Limits> limits = {};
+    BudgetRules::Budgets budgets = {};
     bool resumes_by_itself = false;
   };
   DocumentRules::Document seen;

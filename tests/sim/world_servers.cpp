@@ -45,6 +45,7 @@ HttpModels::Host World::http_host() {
     const test::HostCode code_of_host;
     if (killed_) return;
     transfer_rules_.begun(agent, paused_by_key_);
+    budget_rules_.model_call_begins(agent, gates_.turn_of(agent));
     if (!late_by_key_) turn_rules_.model_call_begins(agent, gates_.turn_of(agent));
   };
   host.on_sent = [this](const Sent& sent) {
