@@ -39,6 +39,8 @@ class ClientNetwork {
  public:
   // Null: nobody listens.
   virtual std::shared_ptr<ClientSocket> connect_client() = 0;
+  // How many connections nobody has accepted yet.
+  virtual std::size_t waiting() const = 0;
 
  protected:
   ~ClientNetwork() = default;

@@ -200,7 +200,7 @@ enum class Knob : std::uint8_t {
   small_batches,     // 1: RuntimeOptions::poll_budget is 0: a poll does as little as it can
   small_bytes,       // 1: limits of messages, answers and results are a few bytes, no connection is kept
   short_times,       // 1: time-outs of tools and questions are 1 s, the grace of a stop is 1 ms
-  real,              // 1: sockets, poller and files of the system; 2: without them, as they would be there
+  real,  // 1: sockets, poller and files of the system; 2: none, and all is as there; 3: 1 with little room
   programs,  // agents run programs; 2, 4: which die a moment after their signal; 3, 4: without pidfd_open()
   after_failure,  // of a commit: RestoreOptions::on_failure is 0: not set, 1: retry, 2: go_on, 3: stop_all
 };
@@ -214,6 +214,11 @@ struct Setup {
   std::uint32_t& operator[](Knob knob) noexcept { return values[static_cast<std::size_t>(knob)]; }
   friend bool operator==(const Setup&, const Setup&) = default;
 };
+
+// With sockets, a poller and files of the system.
+inline bool is_real(const Setup& setup) noexcept {
+  return setup[Knob::real] % 2 == 1;
+}
 
 struct Script {
   Setup setup;

@@ -132,7 +132,9 @@ void EventViewer::ask(const std::string& target, const std::string& headers) {
 void EventViewer::begin(ClientNetwork& network, TimePoint now) {
   if (!connect(network)) return wait(now + std::chrono::seconds(1));
   if (!last_id_.empty() && loaded_) {
+    ++streams_;
     continued_ += lines_.empty() ? 0 : 1;
+    news_.emplace_back("follows");
     phase_ = Phase::following;
     std::string target = "/api/events";
     std::set<std::string> with_text;
@@ -146,6 +148,7 @@ void EventViewer::begin(ClientNetwork& network, TimePoint now) {
   }
   phase_ = Phase::loading;
   ++loads_;
+  news_.emplace_back("loads");
   arrived_.clear();
   next_page_ = 0;
   last_id_.clear();
@@ -171,6 +174,7 @@ void EventViewer::move(ClientNetwork& network, TimePoint now) {
     goes_on = phase_ == Phase::loading ? take_page(now) : has_head_ ? take_event() : take_head(now);
   if (phase_ == Phase::waiting && now >= until_) return begin(network, now);
   if (!socket_ || !has_ended) return;
+  news_.emplace_back("is closed");
   if (phase_ == Phase::following && has_head_) return begin(network, now);  // the stream has ended
   wait(now + std::chrono::seconds(1));
 }
@@ -239,6 +243,7 @@ bool EventViewer::take_event() {
   verdict_.require(event.is_object(), "viewer", "an event that is no JSON object: " + text);
   if (type == "reset" || type == "lagged") {  // load everything again
     ++lags_;
+    news_.push_back(type);
     loaded_ = false;
     wait(TimePoint::min());
     return false;
@@ -280,7 +285,9 @@ void EventViewer::apply(const json& event) {
   const std::string type = event.value("type", "");
   const bool is_created = type == "created";
   const std::string id = is_created ? event["agent"].value("id", "") : event.value("agentId", "");
-  if (has_line(type)) lines_.push_back(type + ' ' + id + ' ' + what_of(type, event));
+  const std::string line = type + ' ' + id + ' ' + what_of(type, event);
+  if (has_line(type)) lines_.push_back(line);
+  if (type != "text" && type != "reasoning") news_.push_back(line);
   if (is_created) return enter(event["agent"]);
   if (type == "tree_paused") {
     std::vector<std::string> roots;

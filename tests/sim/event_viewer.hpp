@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -60,6 +61,10 @@ class EventViewer {
   const std::map<TextKey, std::string>& texts() const noexcept { return texts_; }
   // It has loaded them in pages: a turn that has ended in between is counted twice.
   bool has_pages() const noexcept { return has_pages_; }
+  // What it has got, and done, since the last call: a line for each.
+  std::vector<std::string> take_news() { return std::exchange(news_, {}); }
+  // How often it has asked for events.
+  std::size_t streams() const noexcept { return streams_; }
   // How often it has loaded everything again, was told to, and has gone on behind its last event.
   std::size_t loads() const noexcept { return loads_; }
   std::size_t lags() const noexcept { return lags_; }
@@ -96,9 +101,9 @@ class EventViewer {
   std::uint64_t number_ = 0, next_page_ = 0;
   std::map<std::string, ShownAgent> agents_;
   std::map<std::string, bool> arrived_;  // agents of events and pages, while it loads
-  std::vector<std::string> lines_;
+  std::vector<std::string> lines_, news_;
   std::map<TextKey, std::string> texts_;
-  std::size_t loads_ = 0, lags_ = 0, continued_ = 0;
+  std::size_t loads_ = 0, streams_ = 0, lags_ = 0, continued_ = 0;
 };
 
 }  // namespace agentcore::sim

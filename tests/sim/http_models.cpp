@@ -68,7 +68,7 @@ HttpModels::HttpModels(Runtime& runtime, const Clock& clock, const Setup& setup,
     : runtime_(runtime), clock_(clock), host_(std::move(host)), connects_at_once_(setup[Knob::real] != 0) {
   static const auto library = detail::net::Transport::library();  // initialized once, and not in each run
   detail::loop::Engine& engine = *detail::loop::engine_of(runtime);
-  if (setup[Knob::real] == 1) wire_ = WireTransport::install(engine);
+  if (is_real(setup)) wire_ = WireTransport::install(engine);
   if (wire_) {
     transport_ = wire_;
   } else {

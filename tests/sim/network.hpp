@@ -21,10 +21,12 @@ namespace agentcore::sim {
 struct SimSocket {
   std::string to_server, to_client;
   bool client_ended = false;  // it sends nothing more
-  bool client_gone = false;   // it has closed or reset the connection: what is sent to it fails
+  bool client_gone = false;   // it has closed the connection: what is sent to it resets that
+  bool is_reset = false;      // by the client: what has arrived before can be read, and nothing can be sent
   bool server_ended = false;  // it sends nothing more
   bool server_gone = false;   // it has closed the connection, or has never accepted it
   bool is_broken = false;     // a call of the system for it has failed: what was asked may have no answer
+  int descriptor = -1;        // of the server; -1: not accepted
 };
 
 // Descriptors of the same process that are no sockets.
@@ -39,21 +41,23 @@ class OtherDescriptors {
   ~OtherDescriptors() = default;
 };
 
+// Which of several descriptors that are ready are found first: those with smaller numbers, as by poll(2); the
+// same, and one at a time; or those that have been ready for longest, as by epoll.
+enum class ReadyOrder : std::uint8_t { by_number, one_at_a_time, by_time };
+
 class SimPoller;
 
 // The system's part. It gives the smallest number that is free, as systems do.
 class SimNetwork final : public detail::console::Sockets, public ClientNetwork {
  public:
   // How many bytes a connection holds that its client has not read.
-  static constexpr std::size_t window = 16 << 10;
-
+  std::size_t window = 16 << 10;
   SocketFaults faults;
 
-  // How many connections nobody has accepted yet.
-  std::size_t waiting() const noexcept { return backlog_.size(); }
   // How many bytes one call of the system takes or gives at most; 0: no limit.
   void limit_calls(std::size_t bytes) { most_per_call_ = bytes; }
   std::shared_ptr<ClientSocket> connect_client() override;
+  std::size_t waiting() const override { return backlog_.size(); }
   // The process has ended, and all of its sockets with it.
   void end_process();
   // Something that the poller watches is ready.
@@ -79,6 +83,9 @@ class SimNetwork final : public detail::console::Sockets, public ClientNetwork {
 
  private:
   friend SimPoller;
+  class Client;
+  // Something has happened to its server's end.
+  void touch(int descriptor);
   detail::platform::IoEvents events_of(int descriptor) const;
   static int failure_of(SimSocket& socket, int error);
   // The errno of a refusal to watch it; 0: none.
@@ -95,8 +102,7 @@ class SimNetwork final : public detail::console::Sockets, public ClientNetwork {
 // Finds what is ready in a SimNetwork, and never waits.
 class SimPoller final : public detail::platform::Poller {
  public:
-  // `one_at_a_time`: wait() finds one descriptor, the others later.
-  SimPoller(std::shared_ptr<SimNetwork> network, bool one_at_a_time);
+  SimPoller(std::shared_ptr<SimNetwork> network, ReadyOrder order);
   ~SimPoller() override;
   SimPoller(const SimPoller&) = delete;
   SimPoller& operator=(const SimPoller&) = delete;
@@ -109,7 +115,8 @@ class SimPoller final : public detail::platform::Poller {
   void arm_timer(TimePoint, TimePoint) noexcept override {}
   void mute(bool) noexcept override {}
 
-  bool is_ready() const;
+  bool is_ready();
+  void touch(int descriptor);
   bool watches(int descriptor) const { return watched_.contains(descriptor); }
 
  protected:
@@ -121,10 +128,14 @@ class SimPoller final : public detail::platform::Poller {
     detail::platform::IoEvents events;
     std::uint32_t serial;
   };
+  detail::platform::IoEvents found(int descriptor, const Watched& watched) const;
+  void wait_by_time(std::vector<detail::platform::Ready>& ready);
+
   std::map<int, Watched> watched_;
   const std::shared_ptr<SimNetwork> network_;
-  const bool one_at_a_time_;
-  int last_ = 0;  // the next wait() looks at those behind it first
+  const ReadyOrder order_;
+  int last_ = 0;          // one_at_a_time: the next wait() looks at those behind it first
+  std::deque<int> list_;  // by_time: those that were found ready, and are perhaps not any more
 };
 
 }  // namespace agentcore::sim

@@ -78,7 +78,7 @@ class Simulated {
     const auto& engine = detail::loop::engine_of(*fixture_.runtime);
     processes_ =
         std::make_shared<SimProcesses>(*network_, clock_, watcher_, ProcessHabits{dies_late, true, 0});
-    engine->install_poller(std::make_unique<SimPoller>(network_, false));
+    engine->install_poller(std::make_unique<SimPoller>(network_, ReadyOrder::by_number));
     detail::process::Processes::install(*engine, processes_);
   }
 

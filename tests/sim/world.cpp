@@ -9,6 +9,7 @@
 #include "support/observe/strict_history.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -38,7 +39,8 @@ bool SimExecutor::run_one() {
 
 World::World(const Setup& setup, const Faults& faults)
     : setup_(setup),
-      store_(setup[Knob::store], setup[Knob::real] == 1, clock_, verdict_, faults),
+      store_(setup[Knob::store], sim::is_real(setup), clock_, verdict_, faults),
+      wire_clients_(sim::is_real(setup) ? std::make_shared<WireClients>(verdict_) : nullptr),
       processes_(std::make_shared<SimProcesses>(*network_, clock_, process_rules_, process_habits())) {
   const test::HostCode host;
   processes_->calls = Failing(faults[FailedCall::process]);
@@ -118,13 +120,22 @@ void World::restore() {
     messages_.restore_was_cut();
 }
 
-// Nothing of the loop and of the console reaches the system.
+// Nothing of the loop and of the console reaches the system, but where a script wants that.
 void World::install(Runtime& runtime) {
-  if (is_real()) return;
   detail::loop::Engine& engine = *detail::loop::engine_of(runtime);
   const std::uint32_t small = setup_[Knob::small_io];
-  network_->limit_calls(small > 1 ? small * 5 : 0);
-  engine.install_poller(std::make_unique<SimPoller>(network_, small == 1));
+  const std::size_t most_per_call = small > 1 ? std::size_t{small} * 5 : 0;
+  if (wire_clients_) {
+    wire_clients_->limit_calls(most_per_call);
+    wire_clients_->keep_little(setup_[Knob::real] == 3);
+    return detail::console::Sockets::install(engine, wire_clients_);
+  }
+  network_->limit_calls(most_per_call);
+  if (setup_[Knob::real] != 0) network_->window = std::numeric_limits<std::size_t>::max();
+  const ReadyOrder order = setup_[Knob::real] != 0 ? ReadyOrder::by_time
+                           : small == 1            ? ReadyOrder::one_at_a_time
+                                                   : ReadyOrder::by_number;
+  engine.install_poller(std::make_unique<SimPoller>(network_, order));
   detail::console::Sockets::install(engine, network_);
   detail::process::Processes::install(engine, processes_);
 }
@@ -143,6 +154,7 @@ void World::end_run(bool killed) {
   }
   end_programs();
   network_->end_process();
+  if (wire_clients_) wire_clients_->end_process();
   people_.tree_ended();
   people_.process_ended();
   blocked_.clear();

@@ -25,6 +25,7 @@
 #include "sim/turn_rules.hpp"
 #include "sim/verdict.hpp"
 #include "sim/waits.hpp"
+#include "sim/wire_clients.hpp"
 #include "support/clients/fake_client.hpp"
 #include "support/observe/counted_heap.hpp"
 #include "support/observe/host_code.hpp"
@@ -145,7 +146,7 @@ class World {
   void poll(std::optional<Duration> budget = {});
   void poll_until_quiet();
   // Knob::real (world_real.cpp).
-  bool is_real() const noexcept { return setup_[Knob::real] == 1; }
+  bool is_real() const noexcept { return sim::is_real(setup_); }
   bool is_io_ready();  // as the descriptor of the loop says
   bool serve();
   bool wait_for_system();
@@ -349,10 +350,12 @@ class World {
   SimStore store_;
   std::array<std::size_t, 3> seen_of_disk_{};
   const std::shared_ptr<SimNetwork> network_ = std::make_shared<SimNetwork>();
+  const std::shared_ptr<WireClients> wire_clients_;  // null: the console's sockets are in network_
   ProcessRules process_rules_{verdict_, gates_, clock_};
   const std::shared_ptr<SimProcesses> processes_;
   People people_{verdict_, clock_, reports_};
   std::vector<TimePoint> blocked_;  // when the viewer that reads late held up the console
+  std::size_t blocked_stream_ = 0;  // with which of its streams
   bool all_deferred_ = false;       // there was a deferred stop of all agents
   bool hold_grows_ = false;         // what was below a mailbox that was held is held now, too
   bool lost_calls_ = false;         // a fault of memory or of the system came in this run

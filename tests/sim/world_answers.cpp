@@ -1,4 +1,5 @@
 // What the console's answers say, and what they mean for the rules.
+#include "sim/random.hpp"
 #include "sim/world.hpp"
 #include "sim/world_run.hpp"
 
@@ -52,6 +53,14 @@ std::set<std::string> ids_in(const json& list, const char* name) {
   return ids;
 }
 
+// Not of the page and its files, which are long, and the same each time.
+std::string digest_of(const std::string& body) {
+  if (body.empty() || body.size() > (8 << 10)) return std::to_string(body.size());
+  std::uint64_t hash = 0;
+  for (const char c : body) hash = mixed(hash, static_cast<unsigned char>(c));
+  return std::to_string(body.size()) + '#' + std::to_string(hash % 10'000);
+}
+
 std::optional<Errc> refusal_of_message(const std::string& error) {
   for (const Errc code : {Errc::agent_stopped, Errc::agent_stopping, Errc::agent_terminating})
     if (error == to_string(code)) return code;
@@ -72,7 +81,7 @@ bool World::is_last_verb(const Asked& asked) const noexcept {
 
 void World::on_answer(const Answered& answer) {
   const Asked& asked = answer.asked;
-  say("answer " + std::to_string(answer.status) + ' ' + asked.about.agent);
+  say("answer " + std::to_string(answer.status) + ' ' + asked.about.agent + ' ' + digest_of(answer.body));
   counts_.add("answer " + std::to_string(answer.status));
   if (answer.status == 0) {
     if (makes_task(asked.request)) people_.tasks.may_be_created();

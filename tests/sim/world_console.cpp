@@ -26,7 +26,7 @@ bool is_approval(Request request) {
 
 ConsoleOptions World::console_options() {
   ConsoleOptions options;
-  options.port = is_real() ? 0 : 8700;
+  options.port = 8700;  // Sockets::listen() chooses
   options.host_names = {"console"};
   options.max_writes_per_second = 1'000'000;
   options.agent = spec(7);
@@ -194,7 +194,11 @@ void World::may_take_effect(const Asked& asked) {
 }
 
 void World::take_answers() {
-  for (EventViewer& viewer : people_.viewers) viewer.move(clients_network(), clock_.now());
+  for (EventViewer& viewer : people_.viewers) {
+    viewer.move(clients_network(), clock_.now());
+    const char* const name = &viewer == people_.viewers.data() ? "viewer 0 " : "viewer 1 ";
+    for (const std::string& news : viewer.take_news()) say(name + news);
+  }
   for (ConsoleClient& client : people_.clients)
     while (const auto answer = client.take()) on_answer(*answer);
 }
@@ -266,17 +270,16 @@ void World::check_shown(const EventViewer& viewer, const Agent& agent) {
                    "a viewer shows " + std::to_string(shown.waiting) + " messages that wait" + of);
 }
 
-// The server does not wait for a viewer for more than half a minute.
+// The server does not wait for a viewer for more than half a minute. One that was closed connects again.
 void World::check_late_viewer() {
-  if (!people_.viewers[1].is_blocking()) {
+  const EventViewer& viewer = people_.viewers[1];
+  if (!viewer.is_blocking() || std::exchange(blocked_stream_, viewer.streams()) != viewer.streams())
     blocked_.clear();
-    return;
-  }
+  if (!viewer.is_blocking()) return;
   const auto step = std::chrono::seconds(2);
   if (blocked_.empty() || clock_.now() - blocked_.back() >= step) blocked_.push_back(clock_.now());
   const bool is_late = blocked_.size() > 3 && blocked_.back() - blocked_[1] > std::chrono::seconds(62);
-  verdict_.require(!is_late || people_.viewers[1].is_closed(), "viewer",
-                   "a viewer that does not read is not closed");
+  verdict_.require(!is_late || viewer.is_closed(), "viewer", "a viewer that does not read is not closed");
 }
 
 }  // namespace agentcore::sim

@@ -19,6 +19,7 @@ bool World::is_io_ready() {
 }
 
 ClientNetwork& World::clients_network() {
+  if (wire_clients_) return *wire_clients_;
   return *network_;
 }
 

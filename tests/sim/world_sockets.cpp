@@ -25,12 +25,13 @@ void World::knock_at_console() {
   network_->faults.calm();
   network_->faults.sockets.end();
   network_->faults.transfers.end();
-  if (run_->console && !is_real()) static_cast<void>(network_->connect_client());
+  if (run_->console) static_cast<void>(clients_network().connect_client());
 }
 
 void World::check_listener() {
-  if (run_->console && !is_real())
-    verdict_.require(network_->waiting() == 0, "console", "the console accepts no connection any more");
+  if (run_->console)
+    verdict_.require(clients_network().waiting() == 0, "console",
+                     "the console accepts no connection any more");
 }
 
 }  // namespace agentcore::sim

@@ -113,10 +113,11 @@ struct ChosenSockets {
 }  // namespace
 
 std::shared_ptr<Sockets> Sockets::of(loop::Engine& engine) {
-  return engine
-      .service<ChosenSockets>(
-          [] { return std::make_shared<ChosenSockets>(std::make_shared<SystemSockets>()); })
-      ->sockets;
+  return engine.service<ChosenSockets>([] { return std::make_shared<ChosenSockets>(of_system()); })->sockets;
+}
+
+std::shared_ptr<Sockets> Sockets::of_system() {
+  return std::make_shared<SystemSockets>();
 }
 
 void Sockets::install(loop::Engine& engine, std::shared_ptr<Sockets> sockets) {

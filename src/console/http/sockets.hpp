@@ -24,6 +24,8 @@ class Sockets {
 
   // Those of the system, or the installed ones.
   static std::shared_ptr<Sockets> of(loop::Engine& engine);
+  // For tests: those of the system.
+  static std::shared_ptr<Sockets> of_system();
   // For tests: of() returns `sockets` from now on. Called before the first of(); the engine holds them until
   // it is closed.
   static void install(loop::Engine& engine, std::shared_ptr<Sockets> sockets);
