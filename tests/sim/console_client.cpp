@@ -63,7 +63,8 @@ void ConsoleClient::send(std::size_t bytes, std::uint64_t verbs_before) {
 Answered ConsoleClient::answer_of_first(int status) {
   Answered answer{.asked = std::move(asked_.front()), .status = status, .was_warned = was_warned_};
   asked_.pop_front();
-  answer.asked.is_followed = !asked_.empty() && asked_.front().is_complete;
+  answer.was_broken = socket_->is_broken();
+  if (!asked_.empty() && asked_.front().is_complete) answer.asked.is_followed = true;
   if (ends_.size() > asked_.size()) ends_.pop_front();  // refused before all of it was there
   return answer;
 }
@@ -90,7 +91,6 @@ std::optional<Answered> ConsoleClient::take() {
   const bool was_read = socket_->is_read();
   Answered lost = answer_of_first(0);
   lost.was_read = was_read;
-  lost.was_broken = socket_->is_broken();
   return lost;
 }
 

@@ -83,6 +83,9 @@ void World::on_answer(const Answered& answer) {
   const Asked& asked = answer.asked;
   say("answer " + std::to_string(answer.status) + ' ' + asked.about.agent + ' ' + digest_of(answer.body));
   counts_.add("answer " + std::to_string(answer.status));
+  if (changes(asked.request))  // perhaps after what is answered next
+    for (ConsoleClient& client : people_.clients)
+      client.for_each_open([](Asked& other) { other.is_followed = true; });
   if (answer.status == 0) {
     if (makes_task(asked.request)) people_.tasks.may_be_created();
     const bool is_short = setup_[Knob::small_limits] != 0 || network_->faults.was_short();
@@ -98,7 +101,8 @@ void World::on_answer(const Answered& answer) {
   verdict_.require(!is_object || body.is_object(), "console",
                    "an answer that is no JSON object: " + answer.body);
   if (!run_->tree) return;
-  if (asked.request == Request::follow_task && answer.status == 200 && !console_may_fail())
+  if (asked.request == Request::follow_task && answer.status == 200 && !console_may_fail() &&
+      !answer.was_broken)
     people_.tasks.says_events(asked.about.task, answer.body);
   if (!body.is_object()) return;
   if (answer.status >= 300) return on_refusal(asked, body);
