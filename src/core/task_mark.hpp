@@ -16,5 +16,7 @@ AGENTCORE_INTERNAL_API void set_task_mark(const Agent& agent, bool marked) noexc
 AGENTCORE_INTERNAL_API bool has_task_mark(const Agent& agent) noexcept;
 // How many turns the agent has begun, those before a restart included; 0 if it is gone. @loop_thread
 AGENTCORE_INTERNAL_API std::uint64_t turns_begun(const Agent& agent) noexcept;
+// A message waits that was steered, and that no queue has yet; false if the agent is gone. @loop_thread
+AGENTCORE_INTERNAL_API bool has_steered(const Agent& agent) noexcept;
 
 }  // namespace agentcore::detail::core

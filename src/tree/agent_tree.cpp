@@ -69,6 +69,10 @@ std::uint64_t detail::core::turns_begun(const Agent& agent) noexcept {
              ? AgentAccess::core(agent)->store_verbs().turns_begun(AgentAccess::node(agent))
              : 0;
 }
+bool detail::core::has_steered(const Agent& agent) noexcept {
+  return AgentAccess::core(agent) &&
+         AgentAccess::core(agent)->store_verbs().has_steered(AgentAccess::node(agent));
+}
 bool detail::core::when_stored(AgentTree& tree, std::function<void(const Result<void>&)> done,
                                std::optional<std::string> stop_of) {
   return AgentAccess::core(tree)->store_verbs().when_stored(std::move(done), std::move(stop_of));

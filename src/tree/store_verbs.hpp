@@ -45,6 +45,7 @@ class StoreVerbs {
   void set_task_mark(core::NodeId agent, bool marked) noexcept;
   bool has_task_mark(core::NodeId agent) const noexcept;
   std::uint64_t turns_begun(core::NodeId agent) const noexcept;
+  bool has_steered(core::NodeId agent) const noexcept { return tree_.steers.count(agent) != 0; }
   // The end of the tree, or of its Runtime: the last changes are written.
   void close() noexcept;
 

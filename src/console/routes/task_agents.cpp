@@ -22,7 +22,7 @@ bool has_another(const Agent& agent) {
 bool is_unused(const Agent& agent) {
   const Result<std::size_t> waiting = agent.queue_length();
   const Result<std::vector<Agent>> children = agent.children();
-  return waiting && *waiting == 0 && children && children->empty();
+  return waiting && *waiting == 0 && children && children->empty() && !core::has_steered(agent);
 }
 
 }  // namespace

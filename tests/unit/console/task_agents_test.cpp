@@ -103,6 +103,21 @@ TEST_CASE("the agent of a task that is used for more stays", "[console][tasks]")
   }));
 }
 
+TEST_CASE("the agent of a task that gets a message right before it would be deleted stays",
+          "[console][tasks]") {
+  const std::string verb = GENERATE("send", "steer");
+  TaskLife life;
+  const std::string id = life.task();
+  life.llm.enqueue({.deltas = {"again"}});
+  ConsoleClient client(life.console->port());
+  life.poll();
+  client.send(life.text_of("POST", "/api/agent/" + id + '/' + verb, R"({"text":"more"})"));
+  life.clock.advance(minutes(10));  // the poll that reads the request would delete the agent
+  life.poll();
+  REQUIRE(life.exists(id));
+  CHECK(life.tree->find(id).value().conversation().value().size() == 4);
+}
+
 TEST_CASE("an agent that there was before a task stays after it", "[console][tasks]") {
   TaskLife life;
   life.create("a");
