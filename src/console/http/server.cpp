@@ -156,13 +156,14 @@ void Server::start_check() {
 void Server::check_times() {
   const auto self = shared_from_this();
   check_timer_ = 0;
+  start_check();  // before all that needs memory: it takes the place of the timer that has just ended
   if (!accepting_ && listener_ >= 0) accepting_ = !engine_->watch(listener_, loop::IoEvents::readable, *this);
   const TimePoint now = engine_->now();
   for (auto next = connections_.begin(); next != connections_.end();) {
     const auto connection = *next++;
     connection->check_time(now);
   }
-  if (!connections_.empty() || !accepting_) start_check();
+  if (connections_.empty() && accepting_) engine_->cancel_timer(std::exchange(check_timer_, 0));
 }
 
 void Server::handle(const Request& request, Reply reply) {

@@ -242,6 +242,23 @@ std::vector<Case> cases() {
 
 }  // namespace
 
+#ifndef RACES_WATCHED
+TEST_CASE("connections are checked again after a check that had no memory", "[console][memory][G15]") {
+  testing::ManualClock clock;
+  ConsoleLife life({}, {}, {.clock = &clock});
+  ConsoleClient slow(life.console->port());
+  slow.send("GET /healthz HTTP/1.1\r\n");
+  life.poll();
+  for (int second = 0; second < 12; ++second) {
+    clock.advance(std::chrono::seconds(1));
+    const FailingAllocation failing(1, 1000);
+    life.poll();
+  }
+  clock.advance(std::chrono::seconds(1));
+  life.until([&] { return slow.ended(); }, {&slow});
+}
+#endif
+
 TEST_CASE("no failed allocation of a request ends the process, or changes what its client is not told",
           "[console][G16]") {
 #ifdef SANITIZED
