@@ -248,8 +248,12 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   environment_.listener.on_turn_over(node);
   CutTrail* const trail = outcome == TurnOutcome::stopped ? environment_.cuts : nullptr;
   const CutTrail::OpenCall call = trail ? CutTrail::open_call(*ended) : CutTrail::OpenCall();
+  data.ending = ended;
   cut(turn, *ended, late_after(node, outcome, code));
-  if (environment_.hub.closed()) return;  // a callback destroyed the tree: no usage is counted any more
+  if (environment_.hub.closed()) {  // a callback destroyed the tree: no usage is counted any more
+    data.ending = nullptr;
+    return;
+  }
   const bool lingers = outcome == TurnOutcome::interrupted || code == Errc::deadline_exceeded;
   if (lingers) lingering_.watch_all(node, turn.number());
   // After the cut, because counting takes time: where thousands of agents stop, each connection would stay
@@ -307,12 +311,9 @@ void TurnEnds::free_ended() noexcept {
 
 // Ends the operations of the turn: its model call, its tool calls and their questions.
 void TurnEnds::cut(Turn turn, ActiveTurn& ended, DiscardReason late) noexcept {
-  TurnData& data = turn.data();
   if (ended.operation) {
-    data.ending = &ended;
     environment_.operations[ended.operation].end(late);
     environment_.operations.cut(ended.operation);
-    data.ending = nullptr;
   }
   calls_.cancel(turn.node(), turn.number(), ended.calls, *ended.result, late);
 }
@@ -345,6 +346,7 @@ std::unique_ptr<ActiveTurn> TurnEnds::take_out(Turn turn) noexcept {
 
 void TurnEnds::emit_end(Turn turn, const ActiveTurn& ended) noexcept {
   turn.data().is_ending = false;
+  turn.data().ending = nullptr;
   environment_.listener.on_waiting(turn.node());
   const std::uint64_t number = turn.number();
   const std::optional<LateAnswer> late = ended.late;

@@ -488,6 +488,25 @@ TEST_CASE("a late summary of an ended turn is discarded", "[turn][context][compa
   CHECK(t.sent(agent).find("sum:") == std::string::npos);
 }
 
+TEST_CASE("a summary that comes while the end of its turn is reported is discarded after that end",
+          "[turn][context][compaction][G7]") {
+  Compacting t;
+  t.llm->on_stop = OnStop::deaf;
+  const Agent agent = t.with_history();
+  t.ask(agent, "four");
+  std::vector<std::string> order;
+  const auto ended = t.tree->on<TurnEnded>([&](const TurnEnded&) { order.emplace_back("end"); });
+  const auto late = t.tree->on<Discarded>([&](const Discarded&) { order.emplace_back("discarded"); });
+  const auto summary = t.tree->on<CompactionChanged>([&](const CompactionChanged& change) {
+    if (!change.ended) return;
+    order.emplace_back("summary");
+    FakeClient::finish(*t.llm->find("a"), whole());
+  });
+  CHECK(agent.interrupt().took_effect());
+  t.settle();
+  CHECK(order == std::vector<std::string>{"summary", "end", "discarded"});
+}
+
 TEST_CASE("an observer that ends the turn when a summary begins, or has ended, prevents what would follow",
           "[turn][context][compaction][G1][Q3]") {
   using End = std::function<void(Compacting&, const Agent&)>;
