@@ -181,7 +181,8 @@ void BudgetRules::restored(const Agent& agent) {
   for (const Scope scope : {Scope::own, Scope::subtree}) {
     const auto found = before_.extract({id, scope});
     const auto spent = scope == Scope::own ? agent.spent() : agent.subtree_spent();
-    if (!found || !spent) continue;
+    // A callback of the restore may have granted another one before this event.
+    if (!found || !spent || accounts_.contains({id, scope})) continue;
     const Stored& stored = found.mapped();
     const Key key{id, scope};
     if (stored.account.is_known) check_spent(spent.value(), key, stored.account, stored.is_exact);
