@@ -73,6 +73,7 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
   // Keys rise in the order of creation: no agent comes before one that is missing.
   if (!agent && kind == event_kind<AgentCreated> && !agents_.lost_any()) {
     try {
+      add_above(node);
       agent = &agents_.add(id);
       if (origin) share(node, *agent, *origin);
     } catch (const std::bad_alloc&) {
@@ -235,6 +236,17 @@ bool Recorder::is_in_force(const Acknowledgement& one) const noexcept {
   const StoredAgent* const agent = agents_.find(one.agent);
   if (one.what == What::erasure) return !agent || agent->is_deleted_in_store;
   return one.agent == 0 ? tree_.stopped : !agent || !agent->is_open_in_store;
+}
+
+// An import makes all its agents before the first of them is reported: an observer may create one below
+// another that is not reported yet. Parents come before children.
+void Recorder::add_above(const core::Node& node) {
+  std::vector<core::NodeId> missing;
+  for (const core::Node* up = node.parent.load(std::memory_order_relaxed);
+       up && !up->is_root_sentinel() && !agents_.find(up->id());
+       up = up->parent.load(std::memory_order_relaxed))
+    missing.push_back(up->id());
+  for (auto id = missing.rbegin(); id != missing.rend(); ++id) agents_.add(*id);
 }
 
 // There was no memory to note a new agent. Parents come before children.

@@ -85,6 +85,7 @@ class Recorder final : public events::ChangeListener {
   void note_accounts_above(const core::Node& node) noexcept;
   void share(const core::Node& node, StoredAgent& agent, const core::Node& origin);
   void take_mail_notes() noexcept;
+  void add_above(const core::Node& node);
   void add_missing();
   void write(core::NodeId id);
   void write_tree();

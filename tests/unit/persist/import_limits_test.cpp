@@ -193,3 +193,29 @@ TEST_CASE("an import that has no memory leaves no agent", "[checkpoint][import][
   CHECK(failures > 30);
 }
 #endif
+
+TEST_CASE("an agent that is created below an imported one that is not reported yet is restored",
+          "[checkpoint][import][restore][G14]") {
+  std::string text;
+  {
+    Program program;
+    const Agent boss = program.tree->create({.id = "boss"}).value();
+    const Agent child = boss.create_child({.id = "child"}).value();
+    REQUIRE(child.create_child({.id = "grandchild"}));
+    text = export_agents(boss).value();
+  }
+  MemoryStore store;
+  {
+    test::Life life(store);
+    const auto hook = life.tree->on<AgentCreated>([&](const AgentCreated& created) {
+      if (created.agent.id() == "boss")
+        CHECK(life.find("grandchild").create_child({.id = "new"}).has_value());
+    });
+    REQUIRE(import_agents(*life.tree, text));
+    REQUIRE(life.tree->flush());
+  }
+  test::Life life(store);
+  REQUIRE(life.report);
+  CHECK(life.find("new").parent().value().id() == "grandchild");
+  CHECK(life.tree->size() == 4);
+}
