@@ -233,6 +233,7 @@ void BudgetRules::process_ended(bool is_exact) {
     if (in_turn.contains(key)) account.most = {no_limit, no_limit, most_cost};
     before_[key] = {account, is_exact};
   }
+  if (!is_exact) specs_.clear();  // the store may have an earlier agent of that id
   accounts_.clear();
   turns_.clear();
   calls_.clear();
