@@ -199,7 +199,8 @@ enum class Knob : std::uint8_t {
   plain_arguments,   // 1: the arguments of all tool calls are {}: a destructor of JSON with members allocates
   small_batches,     // 1: RuntimeOptions::poll_budget is 0: a poll does as little as it can
   small_bytes,       // 1: limits of messages, answers and results are a few bytes, no connection is kept
-  short_times,       // 1: time-outs of tools and questions are 1 s, the grace of a stop is 1 ms
+  short_times,  // 1: time-outs of tools and questions are 1 s, the grace of a stop is 1 ms; 2: some tools
+                // have a ToolSpec::timeout
   real,  // 1: sockets, poller and files of the system; 2: none, and all is as there; 3: 1 with little room
   programs,  // agents run programs; 2, 4: which die a moment after their signal; 3, 4: without pidfd_open()
   after_failure,  // of a commit: RestoreOptions::on_failure is 0: not set, 1: retry, 2: go_on, 3: stop_all

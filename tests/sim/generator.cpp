@@ -128,6 +128,7 @@ Setup any_setup(Random& random) {
 void add_small_limits(Setup& setup, Random random) {
   for (const Knob knob : {Knob::small_batches, Knob::small_bytes, Knob::short_times})
     setup[knob] = random.once_in(4) ? 1 : 0;
+  if (setup[Knob::short_times] == 0 && random.once_in(3)) setup[Knob::short_times] = 2;
 }
 
 // In a third of the runs faults cease in a part of the world for a while.
@@ -234,6 +235,7 @@ std::uint32_t choices_of(Knob knob) {
   if (knob == Knob::plain_arguments) return 1;  // for failing allocations
   if (knob == Knob::real) return 1;             // for a comparison
   if (knob == Knob::programs) return 5;
+  if (knob == Knob::short_times) return 3;
   if (knob == Knob::after_failure) return 4;
   const auto i = static_cast<std::size_t>(knob);
   return i < choices_of_knobs.size() ? choices_of_knobs[i] : 2;

@@ -67,8 +67,8 @@ bool World::fault_came() const noexcept {
 void World::event_was_lost() {
   if (!allocations_ || !allocations_->failed()) return;
   counts_.add("an event was lost");
-  for (const std::string_view rule :
-       {"budgets", "events", "reports", "views", "text protocol", "G9", "G10", "G12", "G14", "G15"})
+  for (const std::string_view rule : {"budgets", "events", "reports", "views", "text protocol", "time-outs",
+                                      "G9", "G10", "G12", "G14", "G15"})
     verdict_.ignore(rule);
 }
 
@@ -179,6 +179,7 @@ void World::restart(bool killed) {
   reports_.tree_ended();
   states_.clear();
   tool_rules_.process_ended();
+  time_rules_.process_ended();
   waits_.process_ended();
   block_rules_.process_ended();
   turn_rules_.process_ended();
@@ -270,6 +271,7 @@ void World::poll_until_quiet() {
         messages_.quiet();
         check_views();
         budget_rules_.check(*run_->tree);
+        time_rules_.check_quiet();
       }
       check_answered();
       check_console();
@@ -535,6 +537,7 @@ void World::on_event(const Event& event) {
   gates_.see(event);
   messages_.see(event);
   tool_rules_.see(event);
+  time_rules_.see(event);
   approvals_.see(event);
   block_rules_.see(event);
   turn_rules_.see(event);

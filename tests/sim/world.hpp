@@ -20,6 +20,7 @@
 #include "sim/report_rules.hpp"
 #include "sim/sim_processes.hpp"
 #include "sim/sim_store.hpp"
+#include "sim/time_rules.hpp"
 #include "sim/tool_rules.hpp"
 #include "sim/transfer_rules.hpp"
 #include "sim/turn_rules.hpp"
@@ -258,6 +259,7 @@ class World {
 
   // The actors.
   void add_tools();
+  std::optional<Duration> own_timeout(std::string_view tool) const;
   void begin_tool(const std::string& name, bool may_repeat, const ToolContext& context, ToolDone done);
   void end_tool(HeldCall& call, std::optional<ToolResult> result);
   void note_tool(const std::string& name, bool may_repeat, const ToolContext& context);
@@ -336,6 +338,7 @@ class World {
   GateRules gates_{verdict_, clock_};
   MessageRules messages_{verdict_};
   ToolRules tool_rules_{verdict_};
+  TimeRules time_rules_{verdict_, clock_};
   TransferRules transfer_rules_{verdict_, gates_};
   BudgetRules budget_rules_{verdict_, gates_};
   ReportRules reports_{verdict_, gates_};

@@ -44,7 +44,7 @@ ConsoleOptions World::console_options() {
     options.max_body_bytes = 1 << 10;
     options.max_event_bytes = 64 << 10;
   }
-  if (setup_[Knob::short_times] != 0) options.task_retention = std::chrono::seconds(1);
+  if (setup_[Knob::short_times] == 1) options.task_retention = std::chrono::seconds(1);
   people_.tasks.shown(options.task_retention, options.kept_tasks);
   return options;
 }

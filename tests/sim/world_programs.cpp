@@ -43,7 +43,7 @@ void World::add_program(ToolSpec spec, Duration kill_grace, std::size_t max_outp
                              .agent = agent,
                              .turn = is_task ? 0 : gates_.turn_of(agent),
                              .stop = context.stop(),
-                             .timeout = setup_[Knob::short_times] != 0 ? Duration(std::chrono::seconds(1))
+                             .timeout = setup_[Knob::short_times] == 1 ? Duration(std::chrono::seconds(1))
                                                                        : TreeOptions().tool_timeout,
                              .kill_grace = kill_grace,
                              .max_output = max_output,

@@ -88,7 +88,7 @@ struct World::Run {
       options.max_answer_bytes = 20;
       options.max_tool_result_bytes = 16;
     }
-    if (world.setup_[Knob::short_times] != 0) {
+    if (world.setup_[Knob::short_times] == 1) {
       options.tool_timeout = options.question_timeout = std::chrono::seconds(1);
       if (world.setup_[Knob::no_grace] == 0) options.stop_grace = std::chrono::milliseconds(1);
     }

@@ -17,6 +17,7 @@ void World::add_tools() {
   tools_ = std::make_shared<ToolRegistry>();
   const auto add = [this](ToolSpec spec) {
     const std::string name = spec.name;
+    spec.timeout = own_timeout(name);
     const bool may_repeat = spec.replay == ToolReplay::safe;
     tools_->add(
         {.spec = std::move(spec),
@@ -39,7 +40,7 @@ void World::add_tools() {
     delegate.write_message = [](const nlohmann::json&) { return std::string("work"); };
   }
   tools_->add(make_agent_tool(std::move(delegate)));
-  tools_->add(make_blocking_tool({.name = "blocking"}, &executor_,
+  tools_->add(make_blocking_tool({.name = "blocking", .timeout = own_timeout("blocking")}, &executor_,
                                  [this](const nlohmann::json&, const ToolContext& context) {
                                    const test::HostCode host;
                                    note_tool("blocking", false, context);
@@ -48,11 +49,24 @@ void World::add_tools() {
   add_programs();
 }
 
+// ToolSpec::timeout; empty: that of the tree.
+std::optional<Duration> World::own_timeout(std::string_view tool) const {
+  if (setup_[Knob::short_times] != 2) return std::nullopt;
+  if (tool == "never" || tool == "blocking") return std::chrono::seconds(1);
+  if (tool == "careful") return Duration(0);
+  if (tool == "safe") return std::chrono::seconds(6);
+  if (tool == "task") return std::chrono::minutes(2);
+  return std::nullopt;
+}
+
 void World::note_tool(const std::string& name, bool may_repeat, const ToolContext& context) {
   ++events_;
   say("begun " + name + ' ' + context.agent().id() + ' ' + without_task_id(context.call_id()));
   if (killed_) return;
   tool_rules_.begun(context, may_repeat);
+  time_rules_.begun(context,
+                    own_timeout(name).value_or(setup_[Knob::short_times] == 1 ? std::chrono::seconds(1)
+                                                                              : TreeOptions().tool_timeout));
   check_intent(context.call_id(), may_repeat);
   waits_.begins(context.call_id());
   const std::string id = context.agent().id();
@@ -96,6 +110,7 @@ void World::end_tool(HeldCall& call, std::optional<ToolResult> result) {
   {
     const test::HostCode host;
     if (!killed_) tool_rules_.gave(call.agent, call.context, result.has_value());
+    if (!killed_) time_rules_.gave(call.agent, call.context.call_id());
     if (result) result->message = call_key(call.agent, call.context.call_id()) + ": " + result->message;
   }
   const test::LibraryCode library;
