@@ -30,6 +30,7 @@ AgentEntry* AgentDirectory::find(std::string_view id) noexcept {
 
 AgentEntry* AgentDirectory::enter(const Agent& agent, WallTime now) {
   if (AgentEntry* const known = find(agent)) return known;
+  if (agent == erased_) return nullptr;
   std::vector<Agent> missing{agent};  // the agent, its parent, ... up to one that is known
   const AgentEntry* above = nullptr;
   while (above == nullptr) {
@@ -75,6 +76,7 @@ AgentEntry& AgentDirectory::add(const Agent& agent, std::string id, const AgentE
 }
 
 void AgentDirectory::erase(const Agent& agent) noexcept {
+  erased_ = agent;
   const auto found = by_agent_.find(agent);
   if (found == by_agent_.end()) return;
   AgentEntry& entry = *found->second;
@@ -95,6 +97,7 @@ void AgentDirectory::clear() noexcept {
   by_agent_.clear();
   by_id_.clear();
   entries_.clear();
+  erased_ = {};
 }
 
 }  // namespace agentcore::detail::console

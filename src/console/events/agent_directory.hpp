@@ -93,6 +93,8 @@ class AgentDirectory {
   std::unordered_map<Agent, AgentEntry*> by_agent_;
   std::unordered_map<std::string_view, AgentEntry*> by_id_;  // views of AgentEntry::id
   std::uint64_t last_serial_ = 0;
+  // The last one. Events that its AgentDeleted has caused may come while it still exists.
+  Agent erased_;
 };
 
 }  // namespace agentcore::detail::console

@@ -330,6 +330,19 @@ TEST_CASE("if the host polls late, an answer waits for the commit that this poll
   CHECK(answer->json()["persisted"] == true);
 }
 
+TEST_CASE("an agent is not shown after its delete, whatever an observer of the delete does",
+          "[console][durable]") {
+  StoredConsole life;
+  const Agent agent = life.create("a");
+  life.poll();
+  const auto hook = life.tree->on<AgentDeleted>([&](const AgentDeleted&) {
+    CHECK(life.tree->flush());  // StopPersisted follows while the agent still exists
+  });
+  CHECK(agent.terminate().took_effect());
+  life.poll();
+  CHECK(life.get("/api/agents").json()["agents"].empty());
+}
+
 TEST_CASE("a request is answered if the host goes on without the store", "[console][durable][X37]") {
   StoredConsole life({.on_failure = [](const Error&) { return AfterStoreFailure::go_on; }});
   life.create("a");
