@@ -48,6 +48,17 @@ EventKinds kinds_of(Durability durability) noexcept {
   return of_each_message;
 }
 
+// An import makes all its agents before the first of them is reported: an observer may create one below
+// another that is not reported yet. Parents come before children.
+void add_above(StoredAgents& agents, const core::Node& node) {
+  std::vector<core::NodeId> missing;
+  for (const core::Node* up = node.parent.load(std::memory_order_relaxed);
+       up && !up->is_root_sentinel() && !agents.find(up->id());
+       up = up->parent.load(std::memory_order_relaxed))
+    missing.push_back(up->id());
+  for (auto id = missing.rbegin(); id != missing.rend(); ++id) agents.add(*id);
+}
+
 }  // namespace
 
 Recorder::Recorder(core::AgentTable& table, const Mail& mail, turn::Turns& turns, const loop::Engine& engine,
@@ -73,7 +84,7 @@ void Recorder::on_event(const core::Node& node, EventKinds kind) noexcept {
   // Keys rise in the order of creation: no agent comes before one that is missing.
   if (!agent && kind == event_kind<AgentCreated> && !agents_.lost_any()) {
     try {
-      add_above(node);
+      add_above(agents_, node);
       agent = &agents_.add(id);
       if (origin) share(node, *agent, *origin);
     } catch (const std::bad_alloc&) {
@@ -105,6 +116,12 @@ void Recorder::note_accounts_above(const core::Node& node) noexcept {
     StoredAgent* const agent = has_accounts ? agents_.find(up->id()) : nullptr;
     if (agent) agents_.note(up->id(), *agent);
   }
+}
+
+void Recorder::on_turn_counted(const core::Node& node) noexcept {
+  due_ = due_ || (event_kind<TurnStarted> & at_once_) != 0;
+  note_accounts_above(node);
+  if (StoredAgent* const agent = agents_.find(node.id())) agents_.note(node.id(), *agent);
 }
 
 void Recorder::on_grants_changed(core::NodeId id) noexcept {
@@ -236,17 +253,6 @@ bool Recorder::is_in_force(const Acknowledgement& one) const noexcept {
   const StoredAgent* const agent = agents_.find(one.agent);
   if (one.what == What::erasure) return !agent || agent->is_deleted_in_store;
   return one.agent == 0 ? tree_.stopped : !agent || !agent->is_open_in_store;
-}
-
-// An import makes all its agents before the first of them is reported: an observer may create one below
-// another that is not reported yet. Parents come before children.
-void Recorder::add_above(const core::Node& node) {
-  std::vector<core::NodeId> missing;
-  for (const core::Node* up = node.parent.load(std::memory_order_relaxed);
-       up && !up->is_root_sentinel() && !agents_.find(up->id());
-       up = up->parent.load(std::memory_order_relaxed))
-    missing.push_back(up->id());
-  for (auto id = missing.rbegin(); id != missing.rend(); ++id) agents_.add(*id);
 }
 
 // There was no memory to note a new agent. Parents come before children.

@@ -34,6 +34,7 @@ class Recorder final : public events::ChangeListener {
   // events::ChangeListener
   void on_event(const core::Node& node, EventKinds kind) noexcept override;
   void on_turn_ended(const core::Node& node, MessageId message) noexcept override;
+  void on_turn_counted(const core::Node& node) noexcept override;
   void on_grants_changed(core::NodeId agent) noexcept override;
   bool may_begin(const core::Node& node, const std::string& call_id) noexcept override;
 
@@ -85,7 +86,6 @@ class Recorder final : public events::ChangeListener {
   void note_accounts_above(const core::Node& node) noexcept;
   void share(const core::Node& node, StoredAgent& agent, const core::Node& origin);
   void take_mail_notes() noexcept;
-  void add_above(const core::Node& node);
   void add_missing();
   void write(core::NodeId id);
   void write_tree();

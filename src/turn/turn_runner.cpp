@@ -160,7 +160,10 @@ void TurnRunner::begin(core::Node& node, Message&& message, bool simulated, Mess
   run(node, [&] {
     if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
     BudgetVerdict verdict = ledger_.admit_turn(node);
-    return verdict.allowed ? Next::proceed : ends_.end_for_budget(turn, std::move(verdict));
+    if (!verdict.allowed) return ends_.end_for_budget(turn, std::move(verdict));
+    if (environment_.hub.changes) [[unlikely]]
+      environment_.hub.changes->on_turn_counted(node);
+    return Next::proceed;
   });
 }
 

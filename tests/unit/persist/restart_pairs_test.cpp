@@ -433,3 +433,23 @@ TEST_CASE("an agent that a restart stops because it is damaged keeps its lease",
   clock.advance(std::chrono::minutes(61));
   CHECK(life.find("a").send("late").reason == Errc::agent_stopping);
 }
+
+TEST_CASE("a turn counts after a restart, although a callback of its beginning has flushed the store",
+          "[persist][restore][budget]") {
+  MemoryStore store;
+  {
+    Life life(store);
+    testing::ScriptedReply silent;
+    silent.silent = true;
+    life.llm.enqueue(silent);
+    const auto hook = life.tree->on<StateChanged>([&](const StateChanged&) { CHECK(life.tree->flush()); });
+    const Agent boss = life.create("boss", {.subtree_budget = {.turns = 5}});
+    const Agent a = boss.create_child({.id = "a", .budget = {.turns = 5}}).value();
+    REQUIRE(a.send("work"));
+    life.runtime.poll();
+    REQUIRE(a.spent()->turns == 1);
+  }
+  Life life(store);
+  CHECK(life.find("a").spent()->turns == 1);
+  CHECK(life.find("boss").subtree_spent()->turns == 1);
+}
