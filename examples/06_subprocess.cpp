@@ -31,9 +31,11 @@ std::size_t marked_processes() {
 }
 
 bool wait_for_processes(agentcore::Runtime& runtime, std::size_t count) {
+  // A process that begins another program has no environment for a moment.
   const auto limit = runtime.now() + std::chrono::seconds(20);
-  while (marked_processes() != count && runtime.now() < limit) runtime.run_for(std::chrono::milliseconds(5));
-  return marked_processes() == count;
+  for (; runtime.now() < limit; runtime.run_for(std::chrono::milliseconds(5)))
+    if (marked_processes() == count) return true;
+  return false;
 }
 
 }  // namespace
