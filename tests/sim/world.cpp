@@ -168,8 +168,10 @@ void World::restart(bool killed) {
   if (killed) processes_->host_dies();
   killed_ = killed;  // nothing that follows is seen
   end_run(killed);
-  if (killed || has_store_failed()) approvals_.changes_are_lost();
-  budget_rules_.process_ended(!killed && !has_store_failed() && !is_left_);
+  // The disk may have died within an end in order.
+  const bool may_be_behind = killed_ || has_store_failed();
+  if (may_be_behind) approvals_.changes_are_lost();
+  budget_rules_.process_ended(!may_be_behind && !is_left_);
   owner_ends();
   store_.end_process();
   killed_ = false;

@@ -324,6 +324,7 @@ void World::edit(const Command& command, const Agent& who, MessageId id) {
 bool World::act_on_conversation(const Command& command) {
   const Agent who = agent(command.n[0]);
   if (command.act == Act::rewind || command.act == Act::regenerate) messages_.may_drop(who.id());
+  conversations_.changed(who.id());  // a callback may end the tree before the event
   const auto turn = [&] {
     const auto turns = turns_of(who);
     return turns && !turns.value().empty() ? turns.value()[command.n[1] % turns.value().size()].turn
@@ -362,7 +363,8 @@ bool World::act_on_conversation(const Command& command) {
       note_result(command, made);
       if (made) turn_rules_.forked(who.id(), id);
       if (made) budget_rules_.forked(who.id(), id);
-      if (made && resumes_by_itself_.contains(who.id()))
+      // One that is being created may do so, too.
+      if (made && (resumes_by_itself_.contains(origin) || !turn_rules_.limits_of(origin)))
         once_resumed_.insert(id), resumes_by_itself_.insert(id);
       else if (made)
         resumes_by_itself_.erase(id);

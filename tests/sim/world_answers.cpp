@@ -100,7 +100,10 @@ void World::on_answer(const Answered& answer) {
       is_json_object(asked.request) || (asked.request == Request::follow_task && answer.status != 200);
   verdict_.require(!is_object || body.is_object(), "console",
                    "an answer that is no JSON object: " + answer.body);
-  if (!run_->tree) return;
+  if (!run_->tree) {
+    if (makes_task(asked.request)) people_.tasks.may_be_created();
+    return;
+  }
   if (asked.request == Request::follow_task && answer.status == 200 && !console_may_fail() &&
       !answer.was_broken)
     people_.tasks.says_events(asked.about.task, answer.body);
