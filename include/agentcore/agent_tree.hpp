@@ -171,7 +171,7 @@ class AGENTCORE_API AgentTree {
   /// (`store_corrupt`, `store_newer`). After any other error its messages wait, and the conversation is read
   /// again after one second, two, four, ..., at most a minute. An agent whose turn was in progress, and
   /// whose conversation is damaged, is stopped by the restore (AgentRestored::damage); a person
-  /// (AgentRole::user), whom nothing stops, is not.
+  /// (AgentRole::user) is not.
   ///
   /// Not kept: the windows of a ToolRegistry, which is code of the host; the results for message(); an answer
   /// that was not complete, with what was acknowledged of it; and of the calls before the restart in the

@@ -21,18 +21,22 @@ void ReportRules::see(const Event& event, TimePoint now) {
     if (can_process(change->to)) {
       unsettled_.erase(id);
     } else {
-      unsettled_[id] = change->cause;
+      const bool had_settled = change->from == AgentState::stopped;
+      unsettled_[id] = {change->cause, change->to == AgentState::terminating, had_settled};
       last_close_ = std::max(last_close_, now);
     }
   }
   if (event.get<AgentCreated>() != nullptr || event.get<AgentRestored>() != nullptr) unsettled_.erase(id);
   if (event.get<Settled>() == nullptr && event.get<AgentDeleted>() == nullptr) return;
+  const auto own = unsettled_.find(id);
+  const bool is_delete = own != unsettled_.end() && own->second.deletes;
   // One with a stop of its own may have a longer grace period. After a stop without a cascade agents that do
-  // a call are deleted, but are no part of it.
+  // a call are deleted, but are no part of it; nor is the delete of what had settled before.
   for (const std::string& below : gates_.is_stopped_alone(id) ? std::set{id} : gates_.subtree(id)) {
     const auto found = unsettled_.find(below);
-    verdict_.require(below == id || found == unsettled_.end() || found->second != StopCause::parent,
-                     "reports", id + " has settled before " + below + ", which is below it");
+    if (below == id || found == unsettled_.end() || (found->second.had_settled && !is_delete)) continue;
+    verdict_.require(found->second.cause != StopCause::parent, "reports",
+                     id + " has settled before " + below + ", which is below it");
   }
   unsettled_.erase(id);
 }
@@ -56,7 +60,7 @@ void ReportRules::record(const StopRecord& record) {
 
 void ReportRules::check_quiet(const AgentTree& tree, TimePoint now) {
   if (now <= last_close_ + longest_grace_) return;
-  for (const auto& [id, cause] : unsettled_) {
+  for (const auto& [id, closing] : unsettled_) {
     const auto agent = tree.find(id);
     if (!agent) continue;
     const AgentState state = agent.value().state().value();
@@ -68,7 +72,7 @@ void ReportRules::check_quiet(const AgentTree& tree, TimePoint now) {
 void ReportRules::check_end() {
   for (const auto& [number, report] : reports_)
     verdict_.require(!report.due || report.calls == 1, "reports", "no on_settled of an accepted verb");
-  for (const auto& [id, cause] : unsettled_) verdict_.fail("reports", "no Settled of " + id);
+  for (const auto& [id, closing] : unsettled_) verdict_.fail("reports", "no Settled of " + id);
 }
 
 void ReportRules::tree_ended() {

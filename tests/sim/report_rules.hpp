@@ -51,7 +51,12 @@ class ReportRules final : public StopAudit {
   const GateRules& gates_;
   std::size_t last_ = 0;
   std::map<std::size_t, Report> reports_;
-  std::map<std::string, StopCause> unsettled_;  // agents that are stopped or deleted, without a Settled
+  struct Closing {
+    StopCause cause = StopCause::user;
+    bool deletes = false;
+    bool had_settled = false;  // by an earlier stop
+  };
+  std::map<std::string, Closing> unsettled_;  // agents that are stopped or deleted, without a Settled
   Duration longest_grace_ = Duration(0);
   TimePoint last_close_ = {};  // when the last grace period began, at the latest
   bool complete_ = true;
