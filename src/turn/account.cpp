@@ -22,11 +22,11 @@ void Account::grant(const Budget& budget, loop::WaitClock wall_clock) {
 }
 
 std::string Account::exhausted() const {
+  if (!is_exhausted()) return {};
   if (expired_) return "wall clock: the time limit has passed";
   if (budget_.tokens != no_limit && spent_.tokens > budget_.tokens)
     return used_up("tokens", spent_.tokens, budget_.tokens);
-  if (budget_.cost != no_limit && spent_.cost > budget_.cost) return "cost: the limit is exceeded";
-  return {};
+  return "cost: the limit is exceeded";
 }
 
 std::string Account::refuses_turn() const {

@@ -94,14 +94,10 @@ BudgetVerdict BudgetLedger::check(core::Node& node) const {
   return first_refusal(node, [](const Account& account) { return account.exhausted(); });
 }
 
-BudgetVerdict BudgetLedger::check_owner(core::Node& owner, bool own) const {
-  BudgetVerdict verdict;
+const Account* BudgetLedger::exhausted_of(const core::Node& owner, bool own) const noexcept {
   const Accounts* const accounts = accounts_of(owner);
-  if (accounts && own) verdict.reason = accounts->own.exhausted();
-  if (accounts && verdict.reason.empty()) verdict.reason = accounts->subtree.exhausted();
-  verdict.allowed = verdict.reason.empty();
-  if (!verdict.allowed) verdict.exhausted = &owner;
-  return verdict;
+  if (accounts && own && accounts->own.is_exhausted()) return &accounts->own;
+  return accounts && accounts->subtree.is_exhausted() ? &accounts->subtree : nullptr;
 }
 
 bool BudgetLedger::is_exhausted(core::Node& node) const noexcept {

@@ -47,8 +47,9 @@ class BudgetLedger {
   void settle(core::Node& node, Estimate& estimate, std::uint64_t tokens, double cost) noexcept;
   // Refuses if more was used than granted.
   BudgetVerdict check(core::Node& node) const;
-  // The same for the budgets of `owner` alone: of its subtree, and its own if its own calls are meant.
-  BudgetVerdict check_owner(core::Node& owner, bool own) const;
+  // The budget of `owner` that is used up: of its subtree, or its own, if its own calls are meant. Null:
+  // none.
+  const Account* exhausted_of(const core::Node& owner, bool own) const noexcept;
   // True if check() would refuse. Allocates nothing.
   bool is_exhausted(core::Node& node) const noexcept;
 

@@ -296,10 +296,11 @@ void TurnEnds::stop_exhausted(core::Node& node) noexcept {
     if (!owner || owner->is_root_sentinel()) return;
     next = owner->parent.load(std::memory_order_relaxed)->id();
     if (!core::look(*owner, owner->load().generation()).open()) continue;
-    std::string reason;
-    environment_.engine.guarded("a budget",
-                                [&] { reason = ledger_.check_owner(*owner, owner == &node).reason; });
-    if (!reason.empty()) environment_.listener.on_budget_exhausted(*owner, std::move(reason));
+    const Account* const exhausted = ledger_.exhausted_of(*owner, owner == &node);
+    if (exhausted == nullptr) continue;
+    std::string reason;  // empty without memory: the agent is stopped all the same
+    environment_.engine.guarded("a budget", [&] { reason = exhausted->exhausted(); });
+    environment_.listener.on_budget_exhausted(*owner, std::move(reason));
   }
 }
 

@@ -1,7 +1,11 @@
 // Budgets: what is reserved, settled and refused, and how an agent is stopped by one.
 #include "support/drive/tool_turn.hpp"
+#include "support/observe/counted_heap.hpp"
+#include "support/sanitized.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <optional>
 #include <stdexcept>
 
 using namespace agentcore;
@@ -192,6 +196,26 @@ TEST_CASE("the agent whose budget a call has exceeded is stopped however the tur
   CHECK(t.state("p") == AgentState::stopped);
   CHECK(t.logged("a budget is used up agent=p reason=tokens: 200 of 100 used"));
 }
+
+#ifndef RACES_WATCHED
+TEST_CASE("the agent whose budget a call has exceeded is stopped without memory for the reason",
+          "[turn][budget][memory][G15]") {
+  // The tenth is of the stop itself, which may be refused without memory.
+  for (std::size_t n = 1; n <= 9; ++n) {
+    CAPTURE(n);
+    Spending t;
+    const Agent parent = t.root("p", limited({}, {.tokens = 100}));
+    t.ask(t.child(parent, "a", limited({})));
+    std::optional<FailingAllocation> failing;
+    const auto idle = t.tree->on<StateChanged>([&](const StateChanged& change) {
+      if (change.to == AgentState::idle) failing.emplace(n);
+    });
+    t.complete("a", {100, 100, 200});
+    failing.reset();
+    CHECK(t.state("p") == AgentState::stopped);
+  }
+}
+#endif
 
 TEST_CASE("no tool of an answer that exceeded the budget starts", "[turn][budget][G15][G9]") {
   Spending t;
