@@ -38,6 +38,14 @@ void prefetch(const Node* node) noexcept {
   __builtin_prefetch(reinterpret_cast<const char*>(node) + 64, 1);
 }
 
+// Before its gate is closed and its state changes, which may take several polls: an observer, a commit and an
+// export see the agent in between.
+void stop_with_ancestor(Node& node) noexcept {
+  const AgentState state = node.load().state();
+  node.settling.cause = StopCause::parent;
+  node.settling.stopped_by_ancestor = can_process(state) || state == AgentState::stopping;
+}
+
 }  // namespace
 
 Progress SettleWalk::run(SettleJob& job, loop::PollBudget& budget) {
@@ -101,7 +109,7 @@ void SettleWalk::mark(const SettleJob& job, Node& node) {
   if (node.is_root_sentinel()) return;
   const AgentState to = core::stop_state(node);
   if (to != AgentState::stopping && to != AgentState::terminating) return;
-  if (&node != job.root && !node.settling.has_own_verb) node.settling.cause = StopCause::parent;
+  if (&node != job.root && !node.settling.has_own_verb) stop_with_ancestor(node);
   for (PackedState packed = node.load(); packed.state() != to;) {
     // A stopped agent reports its delete now, unless a stop below it takes precedence: then it reports it
     // when it is removed.
@@ -174,11 +182,7 @@ void SettleWalk::visit(const SettleJob& job, Node& node) {
   settling.is_alone = is_root && !job.op->cascade;
   if (!settling.is_alone) settling.is_widened = false;
   if (!is_root && was_visited) return AgentSettler::count_in_parent(node);
-  if (!is_root && !settling.has_own_verb) {
-    const AgentState state = node.load().state();
-    settling.cause = StopCause::parent;
-    settling.stopped_by_ancestor = can_process(state) || state == AgentState::stopping;
-  }
+  if (!is_root && !settling.has_own_verb) stop_with_ancestor(node);
   if (AgentSettler::is_ready(node)) return agents_.settle_upwards(node, deletes, &job);
   if (!is_root) AgentSettler::count_in_parent(node);
 }

@@ -118,9 +118,7 @@ DocumentRules::OfAgent DocumentRules::seen(const Agent& agent, bool has_no_turn)
 }
 
 std::string DocumentRules::rename(const std::string& id) {
-  if (id.starts_with('a')) return 'i' + id.substr(1);
-  if (id.starts_with('f')) return 'j' + id.substr(1);
-  return id;
+  return is_chosen(id) ? 'i' + id : id;
 }
 
 DocumentRules::Document DocumentRules::renamed(const Document& document) {

@@ -299,7 +299,7 @@ void EventViewer::apply(const json& event) {
   if (type == "text" || type == "reasoning")
     texts_[{id, event.value("turn", std::uint64_t{0}), event.value("call", std::uint64_t{0}),
             type == "reasoning"}] += event.value("text", "");
-  if (type == "text_gap")
+  if (type == "text_gap" || type == "deleted")
     std::erase_if(texts_, [&](const auto& one) { return std::get<0>(one.first) == id; });
   if (agents_.contains(id)) apply_to(id, type, event);
 }

@@ -24,6 +24,11 @@ bool holds(const std::string& text, const std::string& part) {
 void ProcessRules::begins(ProgramCall call) {
   starting_.push_back(call.id);
   call.begun_at = clock_.now();
+  // A deleted agent had the same id: its program may still run.
+  if (auto earlier = calls_.extract(call.id)) {
+    earlier.key() += " of agent " + std::to_string(calls_.size());
+    calls_.insert(std::move(earlier));
+  }
   calls_[call.id] = std::move(call);
 }
 

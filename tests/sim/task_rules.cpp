@@ -3,6 +3,7 @@
 #include <agentcore/turn_result.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,7 @@ void TaskRules::shown(Duration retention, std::size_t kept) {
 void TaskRules::tree_ended() {
   for (auto& [agent, made] : made_) {
     made.had_end = made.had_end || ends_.contains(made.task);
-    made.may_have_ended = made.may_have_ended || is_left_;
+    made.may_have_ended = made.may_have_ended || is_left_ || std::exchange(made.may_drop, false);
     made.since.reset();
     made.seen_at.reset();
     made.is_sure = made.stored && !is_left_;  // its end may be in memory alone
@@ -68,6 +69,10 @@ bool TaskRules::has_more(const std::string& agent, const MadeFor& made, bool her
   const Use& use = found->second;
   return use.is_more_here || std::ranges::any_of(use.begun, is_other) ||
          (!here && (use.is_more || std::ranges::any_of(use.got, is_other)));
+}
+
+void TaskRules::may_drop(const std::string& agent) {
+  if (const auto made = made_.find(agent); made != made_.end()) made->second.may_drop = true;
 }
 
 void TaskRules::is_used(const std::string& agent) {
@@ -219,6 +224,7 @@ std::string TaskRules::any(std::uint32_t n) const {
 
 void TaskRules::check_quiet(const AgentTree& tree) {
   for (auto& [agent, made] : made_) {
+    made.may_drop = false;
     if (made.since && !made.seen_at) made.seen_at = clock_.now();
     if (!made.is_sure || !made.seen_at || clock_.now() <= *made.seen_at + retention_ ||
         has_more(agent, made, false))

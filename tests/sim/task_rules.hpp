@@ -26,6 +26,8 @@ class TaskRules {
   void shown(Duration retention, std::size_t kept);
   // Another owner has restored the tree from the store, and has perhaps ended its turns.
   void store_is_left() noexcept { is_left_ = true; }
+  // A verb was called that drops messages of the agent: the tree may end before that is reported.
+  void may_drop(const std::string& agent);
   // Its process, or its tree, has ended.
   void tree_ended();
   // 201: the task of that agent; `alone`: which was made for it.
@@ -67,7 +69,8 @@ class TaskRules {
     bool stored = false;               // the store has its mark
     bool is_sure = true;               // it has the mark
     bool had_end = false;              // before this process
-    bool may_have_ended = false;       // the same, in another owner of the store
+    bool may_have_ended = false;       // the same, in another owner of the store, or without an event
+    bool may_drop = false;             // a verb that drops messages was called since the last quiet poll
     std::optional<TimePoint> since;    // its task had ended then, or the process had begun
     std::optional<TimePoint> seen_at;  // the same, when nothing was due: time may pass in a callback
   };

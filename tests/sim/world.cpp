@@ -163,6 +163,7 @@ void World::end_run(bool killed) {
 
 void World::restart(bool killed) {
   const auto before = flushed_agents();
+  killed = killed || killed_;  // the disk has died within a flush
   say(killed ? "-- killed" : "-- restarted");
   if (killed) store_.kill(steps_);
   if (killed) processes_->host_dies();
@@ -525,7 +526,7 @@ void World::on_event(const Event& event) {
   counts_.add("event " + std::string(to_string(place)));
   // A stop, also one by a lease or a budget, drops what waits: the tree may end before all of it is reported.
   if (const auto* change = event.get<StateChanged>(); change != nullptr && !can_process(change->to)) {
-    messages_.may_drop(id);
+    may_drop(id);
     opened_.clear();
   }
   if (const auto* change = event.get<StateChanged>()) states_[id] = change->to;

@@ -251,6 +251,8 @@ class World {
   void note_resumed(const std::string& id, bool cascade);
   void note_opened(const std::set<std::string>& opened);
   // On whose behalf a verb is called: the host, the parent of the agent, or another one, which may not.
+  // A verb was called that drops messages of the agent.
+  void may_drop(const std::string& agent);
   std::string caller(const Command& command, const std::string& id) const;
   void check_caller(const std::string& caller, const std::string& id, const VerbResult& result);
   std::string text_for(const std::string& question, std::string_view word);

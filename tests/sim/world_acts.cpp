@@ -128,7 +128,9 @@ bool World::act_on_loop(const Command& command) {
       return true;
     case Act::time_passes:
       clock_.advance(duration(command.n[0]));
-      woken_ = woken_ || depth_ != 0;  // a slow callback: its caller asks for the deadline afterwards
+      if (depth_ == 0) return true;
+      woken_ = true;  // a slow callback: its caller asks for the deadline afterwards
+      reports_.goes_on(clock_.now());
       return true;
     case Act::next_timer:
       if (const auto next = run_->runtime.next_deadline(); next && *next > clock_.now())
@@ -231,7 +233,7 @@ void World::grant(const Command& command, const Agent& who, BudgetRules::Scope s
 
 bool World::act_on_mailbox(const Command& command) {
   const Agent who = agent(command.n[0]);
-  if (command.act == Act::clear_queue || command.act == Act::remove_queued) messages_.may_drop(who.id());
+  if (command.act == Act::clear_queue || command.act == Act::remove_queued) may_drop(who.id());
   switch (command.act) {
     case Act::send:
     case Act::send_urgent: {
@@ -323,7 +325,7 @@ void World::edit(const Command& command, const Agent& who, MessageId id) {
 
 bool World::act_on_conversation(const Command& command) {
   const Agent who = agent(command.n[0]);
-  if (command.act == Act::rewind || command.act == Act::regenerate) messages_.may_drop(who.id());
+  if (command.act == Act::rewind || command.act == Act::regenerate) may_drop(who.id());
   conversations_.changed(who.id());  // a callback may end the tree before the event
   const auto turn = [&] {
     const auto turns = turns_of(who);

@@ -185,11 +185,11 @@ void World::may_take_effect(const Asked& asked) {
   if (request == Request::unpause) gates_.paused(about.agent, false);
   if (request == Request::unpause_all) gates_.paused_all(false);
   const bool is_of_all = request == Request::stop_all || request == Request::stop_all_later;
-  if (is_of_all && run_->tree) run_->tree->walk([this](const Agent& one) { messages_.may_drop(one.id()); });
+  if (is_of_all && run_->tree) run_->tree->walk([this](const Agent& one) { may_drop(one.id()); });
   all_deferred_ = all_deferred_ || request == Request::stop_all_later;
   if (use_of(request) == RequestUse::stop || request == Request::remove_queued)
-    for (const std::string& below : gates_.subtree(about.agent)) messages_.may_drop(below);
-  if (request == Request::terminate_task) messages_.may_drop(people_.tasks.agent_of(about.task));
+    for (const std::string& below : gates_.subtree(about.agent)) may_drop(below);
+  if (request == Request::terminate_task) may_drop(people_.tasks.agent_of(about.task));
   if (is_terminate(request)) people_.created.clear();
 }
 

@@ -158,7 +158,7 @@ std::function<AfterStoreFailure(const Error&)> World::on_store_failure() {
                setup_[Knob::after_failure] - 1);
     if (after == AfterStoreFailure::go_on) leave_store();
     if (after != AfterStoreFailure::stop_all) return after;
-    run_->tree->walk([this](const Agent& one) { messages_.may_drop(one.id()); });
+    run_->tree->walk([this](const Agent& one) { may_drop(one.id()); });
     ++verbs_;  // an answer of the console that is under way may be of before
     gates_.stopped_all();
     cuts_later_ = true;

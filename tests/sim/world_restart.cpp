@@ -11,9 +11,10 @@ RestoreOptions World::restore_options() {
   options.durability = Durability(setup_[Knob::durability] % 3);
   options.sync = store_.sync();
   options.turns = setup_[Knob::turns_go_on] != 0 ? InterruptedTurns::go_on : InterruptedTurns::end;
-  options.max_attempts =
-      setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : std::uint32_t{1'000'000};
-  messages_.attempts_are(options.max_attempts);
+  constexpr std::uint32_t no_limit = 1'000'000;
+  options.max_attempts = setup_[Knob::max_attempts] != 0 ? setup_[Knob::max_attempts] : no_limit;
+  // Without InterruptedTurns::go_on a message begins when the host releases it.
+  messages_.attempts_are(options.turns == InterruptedTurns::go_on ? options.max_attempts : no_limit);
   options.code = code(true);
   options.on_failure = on_store_failure();
   if (setup_[Knob::background_store] != 0) options.executor = &executor_;

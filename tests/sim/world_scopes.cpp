@@ -133,7 +133,7 @@ void World::close_scope(ScopeOfHost& one, std::uint32_t how) {
   const std::vector<Agent> closed = std::exchange(one.agents, {});
   one.is_open = false;
   for (const Agent& agent : closed)
-    for (const std::string& below : gates_.subtree(agent.id())) messages_.may_drop(below);
+    for (const std::string& below : gates_.subtree(agent.id())) may_drop(below);
   std::vector<Agent> open;  // newest first, as the verbs are called
   for (auto at = closed.rbegin(); at != closed.rend(); ++at)
     if (at->exists() && !is_protected(*at, one.policy)) open.push_back(*at);

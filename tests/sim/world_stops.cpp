@@ -39,6 +39,11 @@ void World::settled(std::size_t number) {
   throw_if_due();
 }
 
+void World::may_drop(const std::string& agent) {
+  messages_.may_drop(agent);
+  people_.tasks.may_drop(agent);
+}
+
 std::string World::caller(const Command& command, const std::string& id) const {
   const test::HostCode host;
   const std::uint32_t options = options_in(command.n[1]);
@@ -49,7 +54,8 @@ std::string World::caller(const Command& command, const std::string& id) const {
 // An agent stops and deletes only its own children, and with descendants_only those of itself.
 void World::check_caller(const std::string& caller, const std::string& id, const VerbResult& result) {
   if (caller.empty() || caller == id || killed_) return;
-  verdict_.require(result.status == VerbStatus::refused || gates_.parent_of(id) == caller, "G1",
+  const bool is_gone = result.status == VerbStatus::no_effect && result.reason == Errc::terminating;
+  verdict_.require(result.status == VerbStatus::refused || is_gone || gates_.parent_of(id) == caller, "G1",
                    caller + " has stopped " + id + ", which is no child of it");
 }
 
@@ -78,7 +84,7 @@ bool World::act_by_stop(const Command& command) {
                      command.act == Act::terminate;
   if (drops) {
     const test::HostCode host;
-    for (const std::string& below : gates_.subtree(id)) messages_.may_drop(below);
+    for (const std::string& below : gates_.subtree(id)) may_drop(below);
   }
   switch (command.act) {
     case Act::abort: {
@@ -221,7 +227,7 @@ bool World::act_on_tree(const Command& command) {
       const bool now = when == StopWhen::now;
       {
         const test::HostCode host;
-        tree.walk([this](const Agent& one) { messages_.may_drop(one.id()); });
+        tree.walk([this](const Agent& one) { may_drop(one.id()); });
       }
       const std::size_t report = reports_.add();
       options.on_settled = [this, report](const StopReport&) { settled(report); };

@@ -12,10 +12,10 @@
 namespace agentcore::detail::console {
 namespace {
 
-// True if a message waits that is not its task: an agent that was restored at rest has begun a turn before.
+// True if a message waits that is not its task. The task itself waits if the agent has begun no turn.
 bool has_another(const Agent& agent) {
   const Result<std::size_t> waiting = agent.queue_length();
-  return waiting && *waiting != 0 && core::turns_begun(agent) != 0;
+  return waiting && *waiting > (core::turns_begun(agent) == 0 ? 1 : 0);
 }
 
 // True if nothing but its task was ever done with it, as far as it shows now.
@@ -54,11 +54,11 @@ void TaskAgents::add(const Agent& agent, MessageId task) {
 void TaskAgents::find_again(const Agent& agent, bool in_turn, MessageId of_turn) {
   Entry& entry = agents_[agent];
   entry.in_turn = in_turn;
+  if (has_another(agent)) return keep(agent);
   if (in_turn) {
     entry.task = of_turn;
     return;
   }
-  if (has_another(agent)) return keep(agent);
   if (is_unused(agent)) end(agent, entry);
 }
 

@@ -223,6 +223,34 @@ TEST_CASE("an agent that got a message after its task stays, although a restart 
   CHECK(life.exists(agent));
 }
 
+TEST_CASE("an agent that got a message before its task began stays, although a restart came before both",
+          "[console][tasks][G13]") {
+  GuardedStore store;
+  std::string agent;
+  {
+    TaskLife life;
+    REQUIRE(life.tree->restore(&store.records));
+    static_cast<void>(life.tree->pause_all());
+    const HttpAnswer made = life.post("/tasks", R"({"prompt":"do it"})");
+    REQUIRE(made.status == 201);
+    agent = made.json()["agentId"];
+
+    REQUIRE(life.tree->find(agent).value().send({.text = "before it", .priority = MessagePriority::urgent}));
+    life.poll();
+  }
+  TaskLife life;
+  REQUIRE(life.tree->restore(&store.records));
+  static_cast<void>(life.tree->unpause_all());
+  life.llm.enqueue({.silent = true});
+  life.post("/api/agent/" + agent + "/release");
+  life.poll();
+  REQUIRE(life.llm.calls() == 1);  // for the urgent message
+  life.post("/api/agent/" + agent + "/stop");
+  life.poll();
+  life.pass(minutes(20));
+  CHECK(life.exists(agent));
+}
+
 TEST_CASE("a console that shows a tree later knows the agents of its tasks", "[console][tasks]") {
   TaskLife life;
   const std::string agent = life.task();

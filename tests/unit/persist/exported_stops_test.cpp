@@ -7,7 +7,9 @@
 #include <agentcore/testing/scripted_client.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -47,6 +49,45 @@ TEST_CASE("a resume of an imported agent opens no agent that had a stop of its o
   runtime.run_until_idle();
   CHECK(made.agents.at(0).state().value() == AgentState::idle);
   CHECK(made.agents.at(1).state().value() == AgentState::stopped);
+}
+
+TEST_CASE("an agent that a stop above is closing has no stop of its own in a document, nor in a store",
+          "[checkpoint][export][stop][G3][G14]") {
+  MemoryStore store;
+  RuntimeOptions slow;
+  slow.poll_budget = Duration(0);
+  Runtime runtime(slow);
+  testing::ScriptedClient llm(runtime);
+  std::optional<AgentTree> tree(std::in_place, runtime, TreeOptions{.llm = &llm});
+  REQUIRE(tree->restore(&store));
+  const Agent boss = tree->create({.id = "boss"}).value();
+  const Agent child = boss.create_child({.id = "child"}).value();
+  REQUIRE(tree->flush());
+  bool is_closing = false;
+  const Subscription events = tree->on_event([&](const Event& event) {
+    if (event.get<StateChanged>() != nullptr && event.agent() == child) is_closing = true;
+  });
+  REQUIRE(boss.stop().took_effect());
+  while (!is_closing) runtime.poll();
+  REQUIRE(child.state().value() == AgentState::stopping);
+
+  Runtime other;
+  AgentTree next(other);
+  SECTION("a document") {
+    REQUIRE(import_agents(next, export_agents(boss).value()));
+  }
+  SECTION("a store") {
+    REQUIRE(child.pause().took_effect());  // its record is written
+    REQUIRE(tree->flush());
+    tree.reset();
+    REQUIRE(next.restore(&store));
+    REQUIRE(next.find("child").value().unpause().took_effect());
+  }
+  other.run_until_idle();
+  REQUIRE(next.find("child").value().state().value() == AgentState::stopped);
+  REQUIRE(next.find("boss").value().resume().took_effect());
+  other.run_until_idle();
+  CHECK(next.find("child").value().state().value() == AgentState::idle);
 }
 
 TEST_CASE("an agent whose delete waits for its stop is in no document", "[checkpoint][export][stop]") {
