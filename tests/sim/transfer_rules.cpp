@@ -28,17 +28,7 @@ void TransferRules::ended(const Ended& transfer) {
 
 void TransferRules::see(const Event& event) {
   const std::string id = event.agent().id();
-  if (event.get<AgentCreated>() != nullptr) {
-    const auto spent = event.agent().spent();
-    if (!spent || spent.value().tokens != 0)
-      spent_.erase(id);  // imported
-    else
-      spent_[id] = 0;
-  }
-  if (event.get<AgentDeleted>() != nullptr || event.get<AgentRestored>() != nullptr) {
-    turns_.erase(id);
-    spent_.erase(id);
-  }
+  if (event.get<AgentDeleted>() != nullptr || event.get<AgentRestored>() != nullptr) turns_.erase(id);
   if (event.get<TurnStarted>() != nullptr) turns_[id] = {};
   if (const auto* ended = event.get<TurnEnded>()) check_usage(*ended->result, id);
 }
@@ -46,13 +36,6 @@ void TransferRules::see(const Event& event) {
 // An answer that has arrived is counted, and once.
 void TransferRules::check_usage(const TurnResult& result, const std::string& agent) {
   const Usage& told = result.usage;
-  const auto spent = spent_.find(agent);
-  if (spent != spent_.end()) {
-    if (told.complete)
-      spent->second += told.total_tokens;
-    else
-      spent_.erase(spent);
-  }
   const auto turn = turns_.extract(agent);
   if (!turn) return;
   const Counted& sent = turn.mapped();
@@ -67,7 +50,6 @@ void TransferRules::check_usage(const TurnResult& result, const std::string& age
 void TransferRules::process_ended() {
   open_.clear();
   turns_.clear();
-  spent_.clear();
 }
 
 void TransferRules::check_cut(const HttpModels& models) {
@@ -105,21 +87,13 @@ void TransferRules::check_slots(const HttpModels& models, const Setup& setup) {
   verdict_.require(limits != 3 || open <= 2, "slots", "more calls than CallLimits::total");
 }
 
-void TransferRules::check_end(const HttpModels& models, const AgentTree& tree) {
+void TransferRules::check_end(const HttpModels& models) {
   verdict_.require(open_.empty() && models.transport().open() == 0, "G5", "a transfer has no end");
   if (const LlmRouter* const router = models.router()) {
     verdict_.require(models.open_calls() == 0, "G5", "a call of the router has no end");
     verdict_.require(router->call_slots().running() == 0, "slots", "a slot was not given back");
     verdict_.require(router->call_slots().waiting() == 0, "slots", "a call waits for a slot for ever");
   }
-  tree.walk([this](const Agent& agent) {
-    const auto used = spent_.find(agent.id());
-    const Spent told = agent.spent().value();
-    if (used == spent_.end() || told.turns == 0) return;  // without a budget nothing is counted
-    verdict_.require(told.tokens == used->second, "usage",
-                     "the budget of " + agent.id() + " says " + std::to_string(told.tokens) +
-                         " tokens, its turns " + std::to_string(used->second));
-  });
 }
 
 }  // namespace agentcore::sim

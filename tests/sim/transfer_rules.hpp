@@ -25,8 +25,6 @@ class TransferRules {
   void sent(const Sent& request, bool left);
   void ended(const Ended& transfer);
   void see(const Event& event);
-  // Its budgets are no longer what its turns have used.
-  void budget_changed(const std::string& agent) { spent_.erase(agent); }
   void process_ended();
 
   // After a verb that cuts at once: what is closed has no transfer that goes on.
@@ -36,7 +34,7 @@ class TransferRules {
   // Between polls: each transfer of a router has its slot, and only those.
   void check_slots(const HttpModels& models, const Setup& setup);
   // At rest.
-  void check_end(const HttpModels& models, const AgentTree& tree);
+  void check_end(const HttpModels& models);
 
  private:
   struct Call {
@@ -52,8 +50,7 @@ class TransferRules {
   Verdict& verdict_;
   GateRules& gates_;
   std::map<std::uint64_t, Call> open_;
-  std::map<std::string, Counted> turns_;        // in the turn in progress, whose beginning was seen
-  std::map<std::string, std::uint64_t> spent_;  // tokens of all turns, of agents whose creation was seen
+  std::map<std::string, Counted> turns_;  // in the turn in progress, whose beginning was seen
 };
 
 }  // namespace agentcore::sim

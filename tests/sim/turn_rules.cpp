@@ -10,7 +10,6 @@ void TurnRules::created(const std::string& id, const AgentSpec& spec) {
                  .tasks = spec.background_tasks,
                  .rounds = spec.max_tool_rounds,
                  .repairs = spec.max_repairs,
-                 .turns = spec.budget.turns,
                  .mailbox = spec.mailbox_limit.value_or(mailbox_limit_),
                  .is_handled = bool(spec.handler)};
 }
@@ -18,18 +17,12 @@ void TurnRules::created(const std::string& id, const AgentSpec& spec) {
 void TurnRules::forked(const std::string& from, const std::string& id) {
   limits_.erase(id);  // of an earlier agent of that id
   const auto limits = limits_.find(from);
-  if (limits == limits_.end()) return;
-  limits_[id] = Limits(limits->second);
-  budget_changed(id);  // a share of it was used
+  if (limits != limits_.end()) limits_[id] = Limits(limits->second);
 }
 
 std::optional<TurnRules::Limits> TurnRules::limits_of(const std::string& id) const {
   const auto found = limits_.find(id);
-  if (found == limits_.end()) return std::nullopt;
-  Limits left = found->second;
-  if (const auto used = turns_of_budget_.find(id); used != turns_of_budget_.end() && left.turns != no_limit)
-    left.turns -= std::min<std::uint64_t>(used->second.size(), left.turns);
-  return left;
+  return found == limits_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::set<std::string> TurnRules::handled() const {
@@ -40,13 +33,8 @@ std::set<std::string> TurnRules::handled() const {
 }
 
 void TurnRules::imported(const std::string& id, const std::optional<Limits>& limits) {
-  turns_of_budget_.erase(id);
   limits_.erase(id);
   if (limits) limits_[id] = *limits;
-}
-
-void TurnRules::budget_changed(const std::string& id) {
-  if (const auto limits = limits_.find(id); limits != limits_.end()) limits->second.turns = no_limit;
 }
 
 void TurnRules::accepted(MessageId id, std::optional<TimePoint> deadline) {
@@ -83,12 +71,6 @@ void TurnRules::tool_begins(const std::string& agent, std::uint64_t turn, bool h
 void TurnRules::model_call_begins(const std::string& agent, std::uint64_t turn) {
   if (turn == 0) return;
   begins_at(clock_.now(), {agent, turn}, "a model call");
-  const auto limits = limits_.find(agent);
-  if (limits == limits_.end() || limits->second.turns == no_limit) return;
-  std::set<std::uint64_t>& turns = turns_of_budget_[agent];
-  turns.insert(turn);
-  verdict_.require(turns.size() <= limits->second.turns, "G15",
-                   "a model call in a turn that its budget does not cover: " + agent);
 }
 
 void TurnRules::see_tools(const Event& event, const std::string& id) {
@@ -147,7 +129,6 @@ void TurnRules::see(const Event& event) {
     deleted_.insert(id);
     deleted_here_.insert(id);
     tasks_.erase(id);
-    turns_of_budget_.erase(id);
     ended_.erase(id);
   }
   if (const auto* started = event.get<TurnStarted>()) {
@@ -177,11 +158,9 @@ void TurnRules::process_ended() {
   given_.clear();
   ended_.clear();
   tasks_.clear();
-  turns_of_budget_.clear();
   for (const std::string& id : made_again_) limits_.erase(id);  // which of the two is there is not known
   made_again_.clear();
   deleted_here_.clear();
-  for (auto& [id, limits] : limits_) limits.turns = no_limit;
 }
 
 void TurnRules::keep_only(const AgentTree& tree) {

@@ -24,7 +24,6 @@ class TurnRules {
     Duration timeout = no_limit;
     std::size_t parallel = 1, tasks = 0;
     std::uint32_t rounds = 12, repairs = 1;
-    std::uint64_t turns = no_limit;  // that use a model
     std::size_t mailbox = no_limit;
     bool is_handled = false;
   };
@@ -43,8 +42,6 @@ class TurnRules {
   void imported(const std::string& id, const std::optional<Limits>& limits);
   // Agents with a handler, of whose ids the store has no earlier agent.
   std::set<std::string> handled() const;
-  // Its budget was replaced.
-  void budget_changed(const std::string& id);
   void accepted(MessageId id, std::optional<TimePoint> deadline);
   // A send of the host has returned.
   void sent(const Agent& agent, const SendResult& sent);
@@ -84,10 +81,9 @@ class TurnRules {
   std::map<Turn, TimePoint> until_;
   std::map<Turn, TurnOutcome> outcomes_;
   std::map<Turn, Reasks> reasks_;
-  std::set<std::pair<std::string, std::string>> given_;             // agents and calls
-  std::map<std::string, std::set<std::string>> calls_, tasks_;      // that run, of each agent
-  std::map<std::string, std::uint64_t> ended_;                      // the last turn that has ended
-  std::map<std::string, std::set<std::uint64_t>> turns_of_budget_;  // in which a model call began
+  std::set<std::pair<std::string, std::string>> given_;         // agents and calls
+  std::map<std::string, std::set<std::string>> calls_, tasks_;  // that run, of each agent
+  std::map<std::string, std::uint64_t> ended_;                  // the last turn that has ended
 };
 
 }  // namespace agentcore::sim

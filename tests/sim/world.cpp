@@ -366,7 +366,7 @@ void World::finish() {
     if (!lossy) budget_rules_.check(*run_->tree);
     reports_.check_end();
     check_listener();
-    if (run_->http) transfer_rules_.check_end(*run_->http, *run_->tree);
+    if (run_->http) transfer_rules_.check_end(*run_->http);
     if (!lossy) check_timers();
   }
   // Where memory was missing, a delegated agent may be left that a restart removes.

@@ -176,8 +176,6 @@ bool World::act_on_agent(const Command& command) {
       return true;
     }
     case Act::grant:
-      transfer_rules_.budget_changed(who.id());
-      turn_rules_.budget_changed(who.id());
       grant(command, who, BudgetRules::Scope::own);
       return true;
     case Act::grant_subtree:
@@ -361,7 +359,6 @@ bool World::act_on_conversation(const Command& command) {
       const auto made = fork(who, std::move(options));
       if (made) id = made.value().id();
       if (made) gates_.forked(origin, id);
-      transfer_rules_.budget_changed(id);
       note_result(command, made);
       if (made) turn_rules_.forked(who.id(), id);
       if (made) budget_rules_.forked(who.id(), id);

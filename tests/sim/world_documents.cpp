@@ -194,7 +194,6 @@ void World::note_imported(const ExportedAgents& one, const Agent& agent, const s
   gates_.imported(id, own, is_closed);
   turn_rules_.imported(id, more.limits);
   budget_rules_.imported(agent, more.budgets);
-  transfer_rules_.budget_changed(id);
   resumed_.erase(id);
   if (more.resumes_by_itself && !is_unbound)
     once_resumed_.insert(id), resumes_by_itself_.insert(id);
