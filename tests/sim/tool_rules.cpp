@@ -110,8 +110,14 @@ void ToolRules::see(const Event& event) {
   if (const auto* restored = event.get<AgentRestored>())
     for (const InterruptedCall& call : restored->interrupted_calls)
       unknown_.insert(call_key(agent, call.call_id));
-  if (const auto* started = event.get<ToolStarted>())
-    notes_[call_key(agent, started->call_id)].tool = started->tool;
+  if (const auto* started = event.get<ToolStarted>()) {
+    Note& note = notes_[call_key(agent, started->call_id)];
+    // The library has made this id before, in a process whose call the store does not have.
+    const bool is_another = !note.tool.empty() && note.tool != started->tool && !note.begun_here &&
+                            !note.stored && started->call_id.starts_with("call_");
+    if (is_another) note = Note();
+    note.tool = started->tool;
+  }
   if (const auto* task = event.get<TaskChanged>(); task != nullptr && task->state != TaskState::started)
     notes_[task->task_id].ended = true;
   if (const auto* ended = event.get<ToolEnded>()) {
