@@ -37,7 +37,7 @@ VerbResult CallVerbs::end(turn::CallKey key, turn::CallEnding&& how) {
     ending = std::make_unique<turn::CallEnding>(std::move(how));
   });
   if (!op) return VerbResult::refused(Errc::out_of_memory);
-  turn::CallVerdict verdict = turns_.claims().end(key, ending);
+  turn::CallVerdict verdict = tree_.claims.end(key, ending);
   if (verdict.reason != Errc::none) return VerbResult::no_effect(verdict.reason);
   core::request_stop(verdict.stop);
   tree_.control.push(std::move(op));

@@ -231,8 +231,8 @@ mailbox::DroppedMessages Scheduler::take_dropped(Node& node, const ControlOp& op
 void Scheduler::finish_end_of_turn(const ControlOp& op) {
   report_end_of_turn(op);
   tree_.cleared.remove(op.cleared, [] {});  // of an agent that is gone
-  if (op.epoch) turns_.end_origins().remove(op.agent, *op.epoch);
-  if (op.interrupt) turns_.end_origins().set_read(op.interrupt);
+  if (op.epoch) tree_.end_origins.remove(op.agent, *op.epoch);
+  if (op.interrupt) tree_.end_origins.set_read(op.interrupt);
 }
 
 void Scheduler::report_end_of_turn(const ControlOp& op) {
@@ -280,7 +280,7 @@ void Scheduler::finish_steer(const ControlOp& op) {
 }
 
 Progress Scheduler::run_passes(loop::PollBudget& budget) {
-  const auto operations = [this] { return turns_.operations().slots(); };
+  const auto operations = [this] { return tree_.operations.slots(); };
   const auto agents = [this] { return tree_.table.slots(); };
   const auto is_tree_gone = [this] { return is_gone(); };
   if (!turns_.parked().run(budget)) return Progress::more;
@@ -288,7 +288,7 @@ Progress Scheduler::run_passes(loop::PollBudget& budget) {
   const Progress ended =
       interrupt_pass_.run(budget, operations, is_tree_gone, [this](auto slot) { end_if_interrupted(slot); });
   if (ended != Progress::done) return ended;
-  turns_.end_origins().remove_read();
+  tree_.end_origins.remove_read();
   return agent_pass_.run(budget, agents, is_tree_gone, [this](auto slot) {
     Node& node = tree_.table.slot(slot);
     if (!node.load().is_free() && !node.is_root_sentinel()) visit(node);
@@ -307,7 +307,7 @@ void Scheduler::visit(Node& node) noexcept {
 }
 
 void Scheduler::end_if_interrupted(std::uint32_t slot) noexcept {
-  const turn::Operation& operation = turns_.operations().at_slot(slot);
+  const turn::Operation& operation = tree_.operations.at_slot(slot);
   if (!operation.node || operation.kind == turn::Operation::Kind::background) return;
   Node& node = *operation.node;
   if (!turn::is_admitted(operation) && turns_.ends().end_refused(node)) return turns_.ends().report(node);

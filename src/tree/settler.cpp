@@ -36,6 +36,7 @@ Settler::Settler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns)
     : table_(tree.table),
       hub_(hub),
       turns_(turns),
+      operations_(tree.operations),
       engine_(*tree.engine),
       grace_(tree.options.stop_grace),
       jobs_(tree.table),
@@ -144,7 +145,7 @@ Progress Settler::settle_deferred(loop::PollBudget& budget) {
 }
 
 Progress Settler::run_passes(loop::PollBudget& budget) {
-  const auto operations = [this] { return turns_.operations().slots(); };
+  const auto operations = [this] { return operations_.slots(); };
   const auto agents = [this] { return table_.slots(); };
   const auto is_tree_gone = [this] { return hub_.closed(); };
   Progress progress =
@@ -171,7 +172,7 @@ bool Settler::cut_small_subtree(Node& root) {
   for (Node* node = &root; node; node = next_parent_first(table_, root, *node, true)) {
     if (++agents > few_agents) return false;
     std::uint32_t first = core::no_node;
-    turns_.operations().for_each(
+    operations_.for_each(
         *node, [&](const turn::Operation& operation) { first = std::min(first, operation.id.slot); });
     if (first != core::no_node || turn::is_active(*node)) busy[count++] = {first, node->id()};
   }
@@ -184,12 +185,12 @@ bool Settler::cut_small_subtree(Node& root) {
 }
 
 void Settler::cut_if_closed(std::uint32_t slot) {
-  const turn::Operation& operation = turns_.operations().at_slot(slot);
+  const turn::Operation& operation = operations_.at_slot(slot);
   if (operation.node && !is_open(*operation.node, operation.agent)) turns_.stop(*operation.node);
 }
 
 void Settler::give_up_if_overdue(std::uint32_t slot) {
-  Node* const node = turns_.operations().at_slot(slot).node;
+  Node* const node = operations_.at_slot(slot).node;
   if (!node || !node->settling.is_visited() || !is_overdue(*node)) return;
   turns_.abandon(slot);
   if (!hub_.closed()) agents_.settle_if_ready(*node);

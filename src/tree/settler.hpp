@@ -74,6 +74,7 @@ class Settler {
   core::AgentTable& table_;
   events::EventHub& hub_;
   turn::Turns& turns_;
+  turn::Operations& operations_;
   loop::Engine& engine_;
   const Duration grace_;
 

@@ -18,34 +18,34 @@ constexpr std::uint32_t steps_at_once = 32;
 
 TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& options)
     : shared_(this, *this, std::move(engine), options),
-      hub_(this, *shared_.engine),
-      turns_(shared_.table, hub_, *shared_.engine, *this, listener_,
+      turns_(shared_.table, shared_.hub, *shared_.engine, *this, listener_,
              turn::Messages{shared_.pool, shared_.steers, shared_.acknowledgements},
+             turn::Registries{shared_.operations, shared_.claims, shared_.end_origins},
              {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
               options.max_message_bytes, options.tool_timeout, options.question_timeout, options.kept_results,
               options.stop_grace, options.max_lingering_calls, options.max_reasks,
               &shared_.options.tool_policy, shared_.cuts.get()}),
-      settler_(shared_, hub_, turns_),
-      scheduler_(shared_, turns_, hub_),
+      settler_(shared_, shared_.hub, turns_),
+      scheduler_(shared_, turns_, shared_.hub),
       rest_(shared_.table, turns_,
             [this](auto root, auto cause) {
               if (cause == RestWatches::Cause::pause) return pauses_.on_rest(root);
               pending_stops_.harden(root);
             }),
-      pauses_(shared_, hub_, turns_, scheduler_, rest_),
-      verbs_(shared_, turns_.operations()),
-      pending_stops_(shared_, hub_, verbs_, settler_, scheduler_, rest_),
+      pauses_(shared_, shared_.hub, turns_, scheduler_, rest_),
+      verbs_(shared_, shared_.operations),
+      pending_stops_(shared_, shared_.hub, verbs_, settler_, scheduler_, rest_),
       second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_, verbs_),
-      turn_verbs_(shared_, turns_.operations(), turns_.end_origins()),
+      turn_verbs_(shared_, shared_.operations, shared_.end_origins),
       call_verbs_(shared_, turns_),
       pause_verbs_(shared_),
-      mailboxes_(shared_, verbs_, turns_.operations(), hub_),
-      conversation_verbs_(shared_, turns_, scheduler_, mailboxes_, hub_),
-      factory_(shared_, turns_, hub_),
+      mailboxes_(shared_, verbs_, shared_.operations, shared_.hub),
+      conversation_verbs_(shared_, turns_, scheduler_, mailboxes_, shared_.hub),
+      factory_(shared_, turns_, shared_.hub),
       queries_(shared_),
       requests_(shared_, turns_),
       lease_timer_(shared_),
-      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, verbs_, mailboxes_, hub_) {
+      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, verbs_, mailboxes_, shared_.hub) {
   shared_.table.leases().set_stop([this](core::Lease& lease) { return verbs_.stop_for(lease); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(
@@ -59,8 +59,8 @@ void TreeCore::close() {
   const LoopEntry entry(*this);
   store_verbs_.close();
   verbs_.close_tree();
-  hub_.close();
-  turns_.operations().shut_down();
+  shared_.hub.close();
+  shared_.operations.shut_down();
   shared_.engine->remove_source(this);
 }
 
@@ -68,8 +68,8 @@ void TreeCore::on_engine_closed() noexcept {
   const LoopEntry entry(*this);
   store_verbs_.close();
   verbs_.close_tree();
-  turns_.operations().refuse_outcomes();
-  hub_.close();
+  shared_.operations.refuse_outcomes();
+  shared_.hub.close();
 }
 
 void TreeCore::on_loop_left() noexcept {
@@ -121,13 +121,13 @@ bool TreeCore::has_work() const noexcept {
 
 // What run_control() does.
 bool TreeCore::has_control_work() const noexcept {
-  return !shared_.control.empty() || turns_.operations().has_left() || settler_.has_work() ||
+  return !shared_.control.empty() || shared_.operations.has_left() || settler_.has_work() ||
          pending_stops_.has_work() || scheduler_.has_work() || rest_.has_work() ||
          shared_.table.leases().wants_check();
 }
 
 bool TreeCore::has_pending() const noexcept {
-  return settler_.jobs() != 0 || turns_.operations().open_count() != 0;
+  return settler_.jobs() != 0 || shared_.operations.open_count() != 0;
 }
 
 // Without its Runtime no operation in flight will ever end.
@@ -136,21 +136,20 @@ bool TreeCore::busy() const noexcept {
 }
 
 void TreeCore::run_control(loop::PollBudget& budget) {
-  turn::Operations& operations = turns_.operations();
   if (shared_.is_closed() || !has_control_work()) return;
   const LoopEntry entry(*this);
-  operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
-  if (shared_.is_closed() || hub_.closed()) return;
+  shared_.operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
+  if (shared_.is_closed() || shared_.hub.closed()) return;
   // The operations of stops that have hardened are read before anything settles: their reports name all of
   // it.
   do {
     if (!run_second_halves(budget) || !pending_stops_.harden_closed(budget)) return;
   } while (pending_stops_.take_hardened());
-  if (shared_.is_closed() || hub_.closed()) return;
+  if (shared_.is_closed() || shared_.hub.closed()) return;
   if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
-  if (rest_.run(budget, [this] { return hub_.closed(); }) == Progress::tree_gone) return;
+  if (rest_.run(budget, [this] { return shared_.hub.closed(); }) == Progress::tree_gone) return;
   settler_.run(budget);
-  if (!hub_.closed() && shared_.table.leases().take_request()) lease_timer_.update();
+  if (!shared_.hub.closed() && shared_.table.leases().take_request()) lease_timer_.update();
 }
 
 // False: the budget is used up, or the tree is destroyed.
@@ -166,7 +165,7 @@ bool TreeCore::run_second_halves(loop::PollBudget& budget) {
       if (op) control.put_back(std::move(op));
       throw;
     }
-    if (shared_.is_closed() || hub_.closed()) return false;
+    if (shared_.is_closed() || shared_.hub.closed()) return false;
   }
   return true;
 }
@@ -176,7 +175,7 @@ void TreeCore::run_round(loop::PollBudget& budget) {
   const LoopEntry entry(*this);
   const std::uint32_t last = budget.used() + steps_at_once;
   do scheduler_.run_round(budget);
-  while (!hub_.closed() && budget.used() < last && !budget.exhausted() && !shared_.ready.empty() &&
+  while (!shared_.hub.closed() && budget.used() < last && !budget.exhausted() && !shared_.ready.empty() &&
          !has_control_work());
 }
 

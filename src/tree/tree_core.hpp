@@ -52,7 +52,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   TreeQueries& queries() noexcept { return queries_; }
   TurnRequests& requests() noexcept { return requests_; }
   StoreVerbs& store_verbs() noexcept { return store_verbs_; }
-  events::EventHub& hub() noexcept { return hub_; }
+  events::EventHub& hub() noexcept { return shared_.hub; }
 
   // True while some work is in progress or ready. @loop_thread
   bool busy() const noexcept;
@@ -77,9 +77,8 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   void purge();
 
   TreeShared shared_;
-  events::EventHub hub_;
-  ActivityListener listener_{shared_, hub_,   settler_,  scheduler_,
-                             rest_,   verbs_, mailboxes_};  // only refers to the others
+  ActivityListener listener_{shared_, shared_.hub, settler_,  scheduler_,
+                             rest_,   verbs_,      mailboxes_};  // only refers to the others
   turn::Turns turns_;
   Settler settler_;
   Scheduler scheduler_;

@@ -7,6 +7,7 @@
 #include "core/gates.hpp"
 #include "core/mutex.hpp"
 #include "core/tree_lifetime.hpp"
+#include "events/event_hub.hpp"
 #include "loop/engine.hpp"
 #include "mailbox/cleared_messages.hpp"
 #include "mailbox/message_pool.hpp"
@@ -16,7 +17,10 @@
 #include "tree/fork_origins.hpp"
 #include "tree/ready_list.hpp"
 #include "turn/acknowledgements.hpp"
+#include "turn/call_claims.hpp"
 #include "turn/cut_trail.hpp"
+#include "turn/end_origins.hpp"
+#include "turn/operations.hpp"
 
 #include <agentcore/agent_tree.hpp>
 
@@ -44,6 +48,7 @@ class TreeShared {
         options(tree_options),
         cuts(tree_options.audit ? std::make_unique<turn::CutTrail>(*engine) : nullptr),
         table(engine->number_tree()),
+        hub(owner, *engine),
         owner_(owner) {}
 
   core::TreeLifetime& lifetime;
@@ -67,6 +72,10 @@ class TreeShared {
   core::Atomic<bool> closed{false};                   // the AgentTree was destroyed; set once
   // Of the verbs that close and open gates: see Verbs.
   core::Mutex closing{core::LockRank::verbs};
+  events::EventHub hub;  // of the loop thread
+  turn::Operations operations;
+  turn::CallClaims claims;
+  turn::EndOrigins end_origins;
 
   // Null: the tree has no store. @loop_thread
   persist::Recorder* recorder() const noexcept { return persistence ? persistence->recorder() : nullptr; }

@@ -77,6 +77,13 @@ struct Messages {
   Acknowledgements& acknowledgements;
 };
 
+// What the verbs of other threads read and write of the turns in progress.
+struct Registries {
+  Operations& operations;
+  CallClaims& claims;
+  EndOrigins& end_origins;
+};
+
 // Names a tool call or a background task. Copies, because code of the host may end it.
 struct CallNames {
   std::string id;
@@ -89,7 +96,7 @@ struct CallNames {
 class Environment {
  public:
   Environment(core::AgentTable& agents, events::EventHub& events, loop::Engine& loop,
-              core::TreeLifetime& memory, TurnListener& tree, Messages tree_messages,
+              core::TreeLifetime& memory, TurnListener& tree, Messages tree_messages, Registries registries,
               TurnLimits limits_of_turns)
       : table(agents),
         hub(events),
@@ -99,6 +106,9 @@ class Environment {
         messages(tree_messages),
         limits(limits_of_turns),
         cuts(limits_of_turns.cuts),
+        operations(registries.operations),
+        claims(registries.claims),
+        end_origins(registries.end_origins),
         ended_turns(limits_of_turns.kept_results) {}
 
   // The agent of that id; null if it was deleted or the tree is closed.
@@ -135,10 +145,10 @@ class Environment {
   const Messages messages;
   const TurnLimits limits;
   CutTrail* const cuts;  // that of the limits
-  Operations operations;
+  Operations& operations;
+  CallClaims& claims;
+  EndOrigins& end_origins;
   EndedTurns ended_turns;
-  CallClaims claims;
-  EndOrigins end_origins;
   CallPauses call_pauses{*this};
   std::string identity;  // of the tree, in the idempotency keys of its calls; empty: none was needed yet
 };

@@ -59,8 +59,8 @@ std::vector<RunningTask> Turns::tasks() const {
                    {},
                    false});
   }
-  for (std::uint32_t slot = 0; slot < operations().slots(); ++slot) {
-    const Operation& operation = operations().at_slot(slot);
+  for (std::uint32_t slot = 0; slot < environment_.operations.slots(); ++slot) {
+    const Operation& operation = environment_.operations.at_slot(slot);
     if (!operation.node) continue;
     const OperationInfo* const info = operation.info.get();
     all.push_back({task_kind(operation.kind), info ? info->id : std::string(),
@@ -73,8 +73,8 @@ std::vector<RunningTask> Turns::tasks() const {
 std::size_t Turns::count(const core::References& refers) const noexcept {
   std::size_t count = desk_.count(refers) + permissions_.count(refers) + environment_.claims.count(refers) +
                       environment_.ended_turns.count(refers) + environment_.end_origins.count(refers);
-  for (std::uint32_t slot = 0; slot < operations().slots(); ++slot) {
-    const Operation& operation = operations().at_slot(slot);
+  for (std::uint32_t slot = 0; slot < environment_.operations.slots(); ++slot) {
+    const Operation& operation = environment_.operations.at_slot(slot);
     count += operation.node && refers(operation.agent);
   }
   return count;

@@ -42,8 +42,8 @@ namespace agentcore::detail::turn {
 class Turns {
  public:
   Turns(core::AgentTable& table, events::EventHub& hub, loop::Engine& engine, core::TreeLifetime& lifetime,
-        TurnListener& listener, Messages messages, TurnLimits limits)
-      : environment_(table, hub, engine, lifetime, listener, messages, limits) {}
+        TurnListener& listener, Messages messages, Registries registries, TurnLimits limits)
+      : environment_(table, hub, engine, lifetime, listener, messages, registries, limits) {}
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
@@ -95,10 +95,7 @@ class Turns {
 
   EndedTurns& ended() noexcept { return environment_.ended_turns; }
   TurnEnds& ends() noexcept { return ends_; }
-  Operations& operations() noexcept { return environment_.operations; }
   const Operations& operations() const noexcept { return environment_.operations; }
-  CallClaims& claims() noexcept { return environment_.claims; }
-  EndOrigins& end_origins() noexcept { return environment_.end_origins; }
 
   // The tree is closed and no function of it is on the stack: forgets questions and results, and stops all
   // clocks.
