@@ -1,5 +1,7 @@
 #include "tree/activity_listener.hpp"
 
+#include "tree/stop.hpp"
+
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -32,7 +34,7 @@ void ActivityListener::on_budget_exhausted(Node& node, std::string reason) {
     tree_.engine->log(LogLevel::info, "a budget is used up",
                       {{"agent", tree_.table.names().name_of(node, node.id())}, {"reason", options.reason}});
   });
-  static_cast<void>(verbs_.stop(node.id(), std::move(options)));
+  static_cast<void>(stop(tree_, node.id(), std::move(options)));
 }
 
 SendResult ActivityListener::on_delegated(core::NodeId to, Message message, SendOptions options,

@@ -7,7 +7,6 @@
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
 #include "tree/tree_shared.hpp"
-#include "tree/verbs.hpp"
 #include "turn/environment.hpp"
 
 #include <string>
@@ -18,13 +17,12 @@ namespace agentcore::detail::tree {
 class ActivityListener final : public turn::TurnListener {
  public:
   ActivityListener(TreeShared& tree, events::EventHub& hub, Settler& settler, Scheduler& scheduler,
-                   RestWatches& rest, Verbs& verbs, Mailboxes& mailboxes)
+                   RestWatches& rest, Mailboxes& mailboxes)
       : tree_(tree),
         hub_(hub),
         settler_(settler),
         scheduler_(scheduler),
         rest_(rest),
-        verbs_(verbs),
         mailboxes_(mailboxes) {}
 
   void on_activity_ended(core::Node& node) noexcept override;
@@ -40,7 +38,6 @@ class ActivityListener final : public turn::TurnListener {
   Settler& settler_;
   Scheduler& scheduler_;
   RestWatches& rest_;
-  Verbs& verbs_;
   Mailboxes& mailboxes_;
 };
 

@@ -1,6 +1,8 @@
 // Agent: forwards to the core that its tree shares with all handles.
 #include "core/validate.hpp"
 #include "loop/wrong_thread.hpp"
+#include "tree/resume.hpp"
+#include "tree/stop.hpp"
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent.hpp>
@@ -105,20 +107,21 @@ UnpauseResult Agent::unpause() const {
 }
 
 VerbResult Agent::renew() const {
-  return core_ ? core_->verbs().renew(node_) : VerbResult::refused(Errc::agent_not_found);
+  return core_ ? detail::tree::renew(core_->shared(), node_) : VerbResult::refused(Errc::agent_not_found);
 }
 
 VerbResult Agent::stop(StopOptions options) const {
-  return core_ ? core_->verbs().stop_for_host(node_, std::move(options))
+  return core_ ? detail::tree::stop_for_host(core_->shared(), node_, std::move(options))
                : VerbResult::refused(Errc::agent_not_found);
 }
 
 VerbResult Agent::resume(ResumeOptions options) const {
-  return core_ ? core_->verbs().resume(node_, options) : VerbResult::refused(Errc::agent_not_found);
+  return core_ ? detail::tree::resume(core_->shared(), node_, options)
+               : VerbResult::refused(Errc::agent_not_found);
 }
 
 VerbResult Agent::terminate(TerminateOptions options) const {
-  return core_ ? core_->verbs().terminate(node_, std::move(options))
+  return core_ ? detail::tree::terminate(core_->shared(), node_, std::move(options))
                : VerbResult::refused(Errc::agent_not_found);
 }
 

@@ -7,6 +7,8 @@
 #include "loop/runtime_access.hpp"
 #include "loop/wrong_thread.hpp"
 #include "tree/options.hpp"
+#include "tree/resume.hpp"
+#include "tree/stop.hpp"
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -94,10 +96,10 @@ Result<Agent> AgentTree::find(std::string_view id) const {
 }
 
 VerbResult AgentTree::stop_all(StopOptions options) {
-  return core_->verbs().stop_for_host(core_->queries().root_sentinel(), std::move(options));
+  return detail::tree::stop_for_host(core_->shared(), core_->queries().root_sentinel(), std::move(options));
 }
 VerbResult AgentTree::resume_all(ResumeOptions options) {
-  return core_->verbs().resume(core_->queries().root_sentinel(), options);
+  return detail::tree::resume(core_->shared(), core_->queries().root_sentinel(), options);
 }
 VerbResult AgentTree::pause_all(PauseOptions options) {
   return core_->pause_verbs().pause(core_->queries().root_sentinel(), std::move(options));

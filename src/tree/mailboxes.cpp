@@ -279,7 +279,7 @@ void Mailboxes::drop(Node& node, const mailbox::DroppedMessages& dropped, DropRe
 // Errc::none, and the sender tries again. Otherwise returns the reason for the refusal.
 Errc Mailboxes::resume_or_refuse(const Node& node, core::NodeId id, AgentState effective, ResumedBy by) {
   if (effective == AgentState::stopped && node.auto_resume.load(std::memory_order_relaxed)) {
-    const Errc refused = verbs_.resume(id, {}, by).reason;
+    const Errc refused = resume(tree_, id, {}, by).reason;
     if (refused == Errc::none || refused == Errc::not_stopped)
       return Errc::none;  // another sender resumed it
     if (refused == Errc::out_of_memory) return refused;

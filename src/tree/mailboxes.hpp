@@ -3,8 +3,8 @@
 
 #include "events/event_hub.hpp"
 #include "mailbox/mailbox.hpp"
+#include "tree/resume.hpp"
 #include "tree/tree_shared.hpp"
-#include "tree/verbs.hpp"
 #include "turn/operations.hpp"
 
 #include <agentcore/clock.hpp>
@@ -21,8 +21,8 @@ namespace agentcore::detail::tree {
 // Checks messages and puts them into the mailboxes of agents that accept them.
 class Mailboxes {
  public:
-  Mailboxes(TreeShared& tree, Verbs& verbs, turn::Operations& operations, events::EventHub& hub)
-      : tree_(tree), verbs_(verbs), operations_(operations), hub_(hub) {}
+  Mailboxes(TreeShared& tree, turn::Operations& operations, events::EventHub& hub)
+      : tree_(tree), operations_(operations), hub_(hub) {}
 
   // @threadsafe
   SendResult send(core::NodeId id, Message&& message, std::unique_ptr<SendOptions> options = {});
@@ -69,7 +69,6 @@ class Mailboxes {
   ChangeResult change_queued(core::NodeId agent, MessageId id, Change&& change);
 
   TreeShared& tree_;
-  Verbs& verbs_;
   turn::Operations& operations_;
   events::EventHub& hub_;
 };

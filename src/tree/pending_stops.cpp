@@ -1,6 +1,7 @@
 #include "tree/pending_stops.hpp"
 
 #include "core/gates.hpp"
+#include "tree/stop.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -121,7 +122,7 @@ bool PendingStops::harden(core::NodeId agent) {
   const ControlOp& first = *waiting.stops.front().op;
   Node* const node = tree_.table.find(agent);
   if (node && first.verb == Verb::stop && first.took_effect) settler_.keep_own_stop(*node, first.cause);
-  for (Pending& pending : waiting.stops) pending.op = verbs_.harden(std::move(pending.op), withdrawn_);
+  for (Pending& pending : waiting.stops) pending.op = tree::harden(tree_, std::move(pending.op), withdrawn_);
   has_hardened_ = true;
   std::erase_if(waiting.stops, [](const Pending& pending) { return !pending.op; });
   if (waiting.stops.empty()) return true;

@@ -7,7 +7,6 @@
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
 #include "tree/tree_shared.hpp"
-#include "tree/verbs.hpp"
 
 #include <agentcore/runtime.hpp>
 
@@ -26,9 +25,9 @@ namespace agentcore::detail::tree {
 // waited for too long, or when another verb has closed the gate. A resume withdraws it before.
 class PendingStops {
  public:
-  PendingStops(TreeShared& tree, events::EventHub& hub, Verbs& verbs, Settler& settler, Scheduler& scheduler,
+  PendingStops(TreeShared& tree, events::EventHub& hub, Settler& settler, Scheduler& scheduler,
                RestWatches& rest)
-      : tree_(tree), hub_(hub), verbs_(verbs), settler_(settler), scheduler_(scheduler), rest_(rest) {}
+      : tree_(tree), hub_(hub), settler_(settler), scheduler_(scheduler), rest_(rest) {}
 
   // Takes over a stop or a delete. If it throws, the caller still owns `op`, and nothing has changed.
   void start(std::unique_ptr<ControlOp>& op);
@@ -72,7 +71,6 @@ class PendingStops {
 
   TreeShared& tree_;
   events::EventHub& hub_;
-  Verbs& verbs_;
   Settler& settler_;
   Scheduler& scheduler_;
   RestWatches& rest_;

@@ -1,6 +1,7 @@
 #include "tree/second_halves.hpp"
 
 #include "core/gates.hpp"
+#include "tree/stop.hpp"
 #include "tree/subtree_cursor.hpp"
 
 #include <new>
@@ -100,7 +101,7 @@ void SecondHalves::delete_forks(const ControlOp& op) {
   options.grace = op.grace;
   if (op.escalate_at) options.escalate_after = *op.escalate_at - tree_.engine->now();
   for (const core::NodeId fork : tree_.forks.of(tree_.table, *node)) {
-    const VerbResult result = verbs_.terminate(fork, TerminateOptions(options));
+    const VerbResult result = terminate(tree_, fork, TerminateOptions(options));
     if (tree_.is_closed()) return;  // by a callback of a call that was cut
     if (result.reason == Errc::out_of_memory) throw std::bad_alloc();
     if (persist::Recorder* const recorder = tree_.recorder()) recorder->note_change(fork);

@@ -6,7 +6,6 @@
 #include "tree/pending_stops.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
-#include "tree/verbs.hpp"
 #include "turn/turns.hpp"
 
 #include <memory>
@@ -17,14 +16,13 @@ namespace agentcore::detail::tree {
 class SecondHalves {
  public:
   SecondHalves(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, Settler& settler,
-               PendingStops& pending, Pauses& pauses, Verbs& verbs)
+               PendingStops& pending, Pauses& pauses)
       : tree_(tree),
         turns_(turns),
         scheduler_(scheduler),
         settler_(settler),
         pending_(pending),
-        pauses_(pauses),
-        verbs_(verbs) {}
+        pauses_(pauses) {}
 
   // If it throws, the caller still owns `op`, and calls it again.
   void start(std::unique_ptr<ControlOp>& op);
@@ -45,7 +43,6 @@ class SecondHalves {
   Settler& settler_;
   PendingStops& pending_;
   Pauses& pauses_;
-  Verbs& verbs_;
 };
 
 }  // namespace agentcore::detail::tree

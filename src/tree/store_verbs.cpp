@@ -6,6 +6,7 @@
 #include "tree/restore_gaps.hpp"
 #include "tree/restore_records.hpp"
 #include "tree/restore_reporter.hpp"
+#include "tree/stop.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -77,7 +78,7 @@ std::shared_ptr<persist::Persistence> StoreVerbs::attached(std::shared_ptr<persi
           },
           [this](core::NodeId agent, std::string reason) {
             const core::NodeId root = tree_.table.root_sentinel().id();
-            static_cast<void>(verbs_.stop(agent ? agent : root, {.reason = std::move(reason)}));
+            static_cast<void>(stop(tree_, agent ? agent : root, {.reason = std::move(reason)}));
           },
           [this] { return second_halves_.has_resumes(); }},
       std::move(store), std::move(options));

@@ -8,7 +8,6 @@
 #include "tree/second_halves.hpp"
 #include "tree/stored_tree.hpp"
 #include "tree/tree_shared.hpp"
-#include "tree/verbs.hpp"
 #include "turn/turns.hpp"
 
 #include <agentcore/restore.hpp>
@@ -27,13 +26,12 @@ namespace agentcore::detail::tree {
 class StoreVerbs {
  public:
   StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, SecondHalves& second_halves,
-             AgentFactory& factory, Verbs& verbs, Mailboxes& mailboxes, events::EventHub& hub)
+             AgentFactory& factory, Mailboxes& mailboxes, events::EventHub& hub)
       : tree_(tree),
         turns_(turns),
         scheduler_(scheduler),
         second_halves_(second_halves),
         factory_(factory),
-        verbs_(verbs),
         mailboxes_(mailboxes),
         hub_(hub) {}
 
@@ -75,7 +73,6 @@ class StoreVerbs {
   Scheduler& scheduler_;
   SecondHalves& second_halves_;
   AgentFactory& factory_;
-  Verbs& verbs_;
   Mailboxes& mailboxes_;
   events::EventHub& hub_;
 };

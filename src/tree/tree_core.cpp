@@ -1,6 +1,7 @@
 #include "tree/tree_core.hpp"
 
 #include "mailbox/mailbox.hpp"
+#include "tree/stop.hpp"
 
 #include <utility>
 
@@ -33,20 +34,19 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
               pending_stops_.harden(root);
             }),
       pauses_(shared_, shared_.hub, turns_, scheduler_, rest_),
-      verbs_(shared_, shared_.operations),
-      pending_stops_(shared_, shared_.hub, verbs_, settler_, scheduler_, rest_),
-      second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_, verbs_),
+      pending_stops_(shared_, shared_.hub, settler_, scheduler_, rest_),
+      second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_),
       turn_verbs_(shared_, shared_.operations, shared_.end_origins),
       call_verbs_(shared_, turns_),
       pause_verbs_(shared_),
-      mailboxes_(shared_, verbs_, shared_.operations, shared_.hub),
+      mailboxes_(shared_, shared_.operations, shared_.hub),
       conversation_verbs_(shared_, turns_, scheduler_, mailboxes_, shared_.hub),
       factory_(shared_, turns_, shared_.hub),
       queries_(shared_),
       requests_(shared_, turns_),
       lease_timer_(shared_),
-      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, verbs_, mailboxes_, shared_.hub) {
-  shared_.table.leases().set_stop([this](core::Lease& lease) { return verbs_.stop_for(lease); });
+      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, mailboxes_, shared_.hub) {
+  shared_.table.leases().set_stop([this](core::Lease& lease) { return stop_for_lease(shared_, lease); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(
       this, [](loop::Source* self) { static_cast<TreeCore*>(self)->release(); }));
@@ -58,7 +58,7 @@ void TreeCore::close() {
   if (shared_.closed.exchange(true, std::memory_order_seq_cst)) return;
   const LoopEntry entry(*this);
   store_verbs_.close();
-  verbs_.close_tree();
+  close_tree(shared_);
   shared_.hub.close();
   shared_.operations.shut_down();
   shared_.engine->remove_source(this);
@@ -67,7 +67,7 @@ void TreeCore::close() {
 void TreeCore::on_engine_closed() noexcept {
   const LoopEntry entry(*this);
   store_verbs_.close();
-  verbs_.close_tree();
+  close_tree(shared_);
   shared_.operations.refuse_outcomes();
   shared_.hub.close();
 }

@@ -21,7 +21,6 @@
 #include "tree/tree_shared.hpp"
 #include "tree/turn_requests.hpp"
 #include "tree/turn_verbs.hpp"
-#include "tree/verbs.hpp"
 #include "turn/turns.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -42,7 +41,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   void close();
 
   // The parts that Agent and AgentTree forward to.
-  Verbs& verbs() noexcept { return verbs_; }
+  TreeShared& shared() noexcept { return shared_; }
   TurnVerbs& turn_verbs() noexcept { return turn_verbs_; }
   CallVerbs& call_verbs() noexcept { return call_verbs_; }
   PauseVerbs& pause_verbs() noexcept { return pause_verbs_; }
@@ -77,14 +76,13 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   void purge();
 
   TreeShared shared_;
-  ActivityListener listener_{shared_, shared_.hub, settler_,  scheduler_,
-                             rest_,   verbs_,      mailboxes_};  // only refers to the others
+  ActivityListener listener_{shared_,    shared_.hub, settler_,
+                             scheduler_, rest_,       mailboxes_};  // only refers to the others
   turn::Turns turns_;
   Settler settler_;
   Scheduler scheduler_;
   RestWatches rest_;
   Pauses pauses_;
-  Verbs verbs_;
   PendingStops pending_stops_;
   SecondHalves second_halves_;
   TurnVerbs turn_verbs_;

@@ -37,7 +37,8 @@ inline constexpr std::string_view runtime_gone_text = "the Runtime of this tree 
 inline constexpr std::string_view no_agent_text =
     "the agent does not exist: it was deleted, or its tree was destroyed";
 
-// Each part of the tree (Verbs, Mailboxes, Scheduler, Settler, ...) has a reference to it.
+// Each part of the tree (Scheduler, Settler, ...) has a reference to it, and each first half of a verb gets
+// it.
 class TreeShared {
  public:
   TreeShared(TreeCore* owner, core::TreeLifetime& memory, std::shared_ptr<loop::Engine> runtime,
@@ -70,9 +71,10 @@ class TreeShared {
   std::shared_ptr<persist::Persistence> persistence;  // null: the tree has no store
   persist::MailNotes mail_notes;                      // of that, for senders
   core::Atomic<bool> closed{false};                   // the AgentTree was destroyed; set once
-  // Of the verbs that close and open gates: see Verbs.
+  // Of the verbs that close and open gates: see tree/stop.hpp.
   core::Mutex closing{core::LockRank::verbs};
-  events::EventHub hub;  // of the loop thread
+  std::uint64_t withdrawals AGENTCORE_GUARDED_BY(closing) = 0;  // of deferred stops
+  events::EventHub hub;                                         // of the loop thread
   turn::Operations operations;
   turn::CallClaims claims;
   turn::EndOrigins end_origins;

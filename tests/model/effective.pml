@@ -163,7 +163,7 @@ proctype Observer(byte at) {
   atomic { assert(moments & (1 << effective)); watched = NONE; moments = 0; own = 0; effective = 0 }
 }
 
-/* ---- Verbs: tree/verbs.cpp --------------------------------------------------------------------------------------- */
+/* ---- Verbs: tree/stop.cpp ---------------------------------------------------------------------------------------- */
 
 /* The thread ends. What is left in its locals would tell apart states that are the same. */
 inline leave(op, below) {

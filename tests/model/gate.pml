@@ -242,7 +242,7 @@ again:
   FORGET; d = 0
 }
 
-/* ---- Verbs, first halves: tree/verbs.cpp ------------------------------------------------------------------------ */
+/* ---- Verbs, first halves: tree/stop.cpp ------------------------------------------------------------------------- */
 /* Those that the configuration does not run are left out: they would take time to compile. */
 
 /* Stop, resume and terminate: one at a time, from the first look to the operation that is left for the loop. */
@@ -266,7 +266,7 @@ inline leave(op, cascade) {
 #endif
 }
 
-/* Verbs::is_quiet(): read after the gate was closed. */
+/* TreeShared::is_quiet(): read after the gate was closed. */
 inline read_active_agent() {
 #ifdef M_QUIET_ALWAYS
   is_quiet = true
@@ -346,7 +346,7 @@ inline returns(subtree) {
 #define AFTER_A_STOP(x, gate) skip
 #endif
 
-/* Verbs::stop() and close_for_stop() */
+/* tree::stop() and close_for_stop() */
 proctype Stopper(byte x; byte gen; bool cascade) {
   LOCALS;
   byte since, mine;
@@ -391,7 +391,7 @@ proctype Stopper(byte x; byte gen; bool cascade) {
 
 #if defined(CONF_DELETE) || defined(CONF_DELETE_BUSY) || defined(CONF_DELETE_RESUME) || defined(CONF_WIDEN) || \
    defined(CONF_RECYCLE) || defined(CONF_RECYCLE_BUSY)
-/* Verbs::terminate() and close_for_delete() */
+/* tree::terminate() and close_for_delete() */
 proctype Terminator(byte x; byte gen) {
   LOCALS;
   byte since, mine;
@@ -421,7 +421,7 @@ proctype Terminator(byte x; byte gen) {
 }
 #endif
 
-/* Verbs::resume() and open_for_resume() */
+/* tree::resume() and open_for_resume() */
 inline resumed(x) {
   resumes[x]++; stops[x] = 0; returned[x] = false; quiet[x] = false
 }
@@ -454,7 +454,7 @@ proctype Resumer(byte x; byte gen) {
 }
 
 #if defined(CONF_LATE_ANSWER) || defined(CONF_OLD_CALL)
-/* Verbs::abort(): its compare-and-set and its operation are two steps, and no lock is around them. */
+/* tree::abort(): its compare-and-set and its operation are two steps, and no lock is around them. */
 proctype Aborter(byte x; byte gen) {
   LOCALS;
   byte mine;

@@ -12,7 +12,7 @@
 #define VERBS later_op, withdraw_op
 
 /* Shared, under TreeShared::closing. */
-byte withdrawals; /* Verbs::withdrawals_ */
+byte withdrawals; /* TreeShared::withdrawals */
 
 /* PendingStops, of the loop thread. */
 bool pending[2], due[2]; /* pending_, Pending::is_due */
@@ -58,7 +58,7 @@ inline observe() { skip }
 #define HAS_FINISHED(x) ((!turn[x] || (GRADE(own) == AFTER_STEP_GRADE && !op[x])) && \
    (!turn[C] || (GRADE(own) == AFTER_STEP_GRADE && !op[C])))
 
-/* PendingStops::harden() and Verbs::harden() */
+/* PendingStops::harden() and tree::harden() */
 inline harden(x) {
 #ifdef M_KEPT_LATE
   skip;
@@ -170,7 +170,7 @@ inline read_op() {
 
 #include "turns.pml"
 
-/* Verbs::stop() with StopOptions::when, close_for_stop(), request() */
+/* tree::stop() with StopOptions::when, close_for_stop(), request() */
 proctype Later(byte x; byte grade) {
   LOCALS;
   byte since;
@@ -192,7 +192,7 @@ proctype Later(byte x; byte grade) {
   users--
 }
 
-/* Verbs::stop() */
+/* tree::stop() */
 proctype Stopper(byte x) {
   LOCALS;
   byte since;
@@ -211,7 +211,7 @@ proctype Stopper(byte x) {
   users--
 }
 
-/* Verbs::resume() and open_for_resume(), at any time */
+/* tree::resume() and open_for_resume(), at any time */
 proctype Resumer(byte x) {
   LOCALS;
   lock(closing);

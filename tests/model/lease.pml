@@ -54,7 +54,7 @@ inline is_over() {
   od
 }
 
-/* Verbs::close_for_stop() */
+/* close_for_stop() */
 inline stop_by_lease() {
   atomic {
     if
@@ -68,7 +68,7 @@ inline stop_by_lease() {
   }
 }
 
-/* Lease::holds(), Leases::end(), Verbs::stop_for(), Lease::end() */
+/* Lease::holds(), Leases::end(), tree::stop_for_lease(), Lease::end() */
 inline check() {
   is_over();
   if
@@ -118,7 +118,7 @@ proctype Clock() {
   users--
 }
 
-/* Verbs::renew() and Lease::renew() */
+/* tree::renew() and Lease::renew() */
 proctype Renewer(byte calls) {
   LOCALS;
   do
@@ -176,7 +176,7 @@ proctype Noticer() {
   users--
 }
 
-/* Verbs::resume() and open_for_resume() */
+/* tree::resume() and open_for_resume() */
 proctype Resumer() {
   byte t;
   if

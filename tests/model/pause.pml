@@ -157,7 +157,7 @@ proctype Pauser(byte x) {
   atomic { users--; since = 0; FORGET }
 }
 
-/* Verbs::stop() or terminate() of x with its subtree, then perhaps Verbs::resume(). */
+/* tree::stop() or terminate() of x with its subtree, then perhaps tree::resume(). */
 proctype Closer(byte x; bool deletes; bool resumes) {
   LOCALS;
   lock(closing);

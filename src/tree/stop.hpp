@@ -1,0 +1,42 @@
+// The first halves of stop and terminate. All @threadsafe, but for harden().
+#pragma once
+
+#include "tree/control_queue.hpp"
+#include "tree/tree_shared.hpp"
+
+#include <agentcore/verbs.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace agentcore::detail::tree {
+
+// A verb has two halves. The first is a free function: it runs on the caller's thread, at any time,
+// concurrently with everything else. It closes or opens a gate with one compare-and-set of one packed state,
+// cuts a bounded number of operations on the wire, and queues a ControlOp. The second half runs on the loop
+// thread (Settler).
+//
+// Stop, resume and terminate read the ancestors, replace the packed state and queue their ControlOp under the
+// mutex TreeShared::closing: no other of them runs between these steps, and the loop reads the operations in
+// the order in which they took effect. The end of the tree takes the same mutex: no verb decides by an
+// outdated read of the ancestors.
+
+// `given`: the cause that the host gave, if `options` has another one.
+VerbResult stop(TreeShared& tree, core::NodeId id, StopOptions&& options,
+                std::optional<StopCause> given = {});
+// The same for a host, which may not give every cause (StopOptions::cause).
+VerbResult stop_for_host(TreeShared& tree, core::NodeId id, StopOptions&& options);
+VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& options);
+
+// The lease has run out: stops its agent. False: there was no memory for that.
+bool stop_for_lease(TreeShared& tree, core::Lease& lease) noexcept;
+// A deferred stop or delete takes effect. Returns `op` if it must wait until the loop has read the
+// withdrawals since the first `read`, one of which may be its own; otherwise it is queued. @loop_thread
+std::unique_ptr<ControlOp> harden(TreeShared& tree, std::unique_ptr<ControlOp> op, std::uint64_t read);
+
+// The tree or its Runtime is destroyed: closes the gate of the root sentinel, so that every later admission
+// of an agent is refused.
+void close_tree(TreeShared& tree) noexcept;
+
+}  // namespace agentcore::detail::tree
