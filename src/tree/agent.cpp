@@ -4,6 +4,7 @@
 #include "tree/resume.hpp"
 #include "tree/stop.hpp"
 #include "tree/tree_core.hpp"
+#include "tree/turn_verbs.hpp"
 
 #include <agentcore/agent.hpp>
 #include <agentcore/event.hpp>
@@ -79,17 +80,18 @@ SendResult Agent::send(Message message, SendOptions options) const {
 }
 
 VerbResult Agent::abort(AbortOptions options) const {
-  return core_ ? core_->turn_verbs().abort(node_, std::move(options))
+  return core_ ? detail::tree::abort(core_->shared(), node_, std::move(options))
                : VerbResult::refused(Errc::agent_not_found);
 }
 
 VerbResult Agent::interrupt(InterruptOptions options) const {
-  return core_ ? core_->turn_verbs().interrupt(node_, std::move(options))
+  return core_ ? detail::tree::interrupt(core_->shared(), node_, std::move(options))
                : VerbResult::refused(Errc::agent_not_found);
 }
 
 VerbResult Agent::release_queue() const {
-  return core_ ? core_->turn_verbs().release_queue(node_) : VerbResult::refused(Errc::agent_not_found);
+  return core_ ? detail::tree::release_queue(core_->shared(), node_)
+               : VerbResult::refused(Errc::agent_not_found);
 }
 
 Result<bool> Agent::is_queue_held() const {

@@ -2,6 +2,7 @@
 #include "core/agent_access.hpp"
 #include "loop/wrong_thread.hpp"
 #include "tree/tree_core.hpp"
+#include "tree/turn_verbs.hpp"
 
 #include <agentcore/conversation.hpp>
 
@@ -26,7 +27,7 @@ Error empty_handle_error() {
 ChangeResult acknowledge(const Agent& agent, const Acknowledgement& seen) {
   auto* const core = AgentAccess::core(agent);
   if (!core) return {Errc::agent_not_found, std::string(empty_handle)};
-  return core->turn_verbs().acknowledge(AgentAccess::node(agent), seen);
+  return detail::tree::acknowledge(core->shared(), AgentAccess::node(agent), seen);
 }
 
 ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t bytes) {

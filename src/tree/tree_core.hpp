@@ -20,7 +20,6 @@
 #include "tree/tree_queries.hpp"
 #include "tree/tree_shared.hpp"
 #include "tree/turn_requests.hpp"
-#include "tree/turn_verbs.hpp"
 #include "turn/turns.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -42,7 +41,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
 
   // The parts that Agent and AgentTree forward to.
   TreeShared& shared() noexcept { return shared_; }
-  TurnVerbs& turn_verbs() noexcept { return turn_verbs_; }
   CallVerbs& call_verbs() noexcept { return call_verbs_; }
   PauseVerbs& pause_verbs() noexcept { return pause_verbs_; }
   Mailboxes& mailboxes() noexcept { return mailboxes_; }
@@ -85,7 +83,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   Pauses pauses_;
   PendingStops pending_stops_;
   SecondHalves second_halves_;
-  TurnVerbs turn_verbs_;
   CallVerbs call_verbs_;
   PauseVerbs pause_verbs_;
   Mailboxes mailboxes_;

@@ -37,53 +37,52 @@ Errc reason_of(const GateView& view) noexcept {
   return can_process(view.effective) ? Errc::turn_over : verb_reason_of(view.effective);
 }
 
-}  // namespace
+// What an interrupt by the id of a message found.
+enum class Found : std::uint8_t { running, queued, over, elsewhere };
 
-VerbResult TurnVerbs::abort(core::NodeId id, AbortOptions&& options) {
-  const Agent keep = tree_.handle(id);  // a cut may run callbacks, and they may drop all other handles
-  Node* node = tree_.reach(id);
-  if (!node) return VerbResult::refused(tree_.missing());
-  std::unique_ptr<ControlOp> op;
-  PackedState before;
-  do {
-    const GateView view = look(*node, id);
-    if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
-    before = view.own;
-    const std::optional<PackedState> after = core::after_abort(before);
-    const bool waits = view.above == Gate::open && view.effective == AgentState::waiting_llm;
-    if (!after || !waits) return VerbResult::no_effect(Errc::not_waiting_llm);
-    if (!op) op = op_for(tree_, id, true, {}, options.reason);
-    if (!op || !prepare_clearing(*op, options.clear_queue)) return VerbResult::refused(Errc::out_of_memory);
-    if (options.clear_queue) op->clear_up_to = mailbox::position(*node);
-    op->epoch = after->epoch();
-    if (origins_.end_turn(*node, before, *after, op->origin)) break;
-  } while (true);
-
-  operations_.cut_turn(*node, StopCut::all);
-  op->verb = Verb::abort;
-  finish(std::move(op));
-  return VerbResult::done();
+// Where the message is, of which the agent was seen with that packed state.
+Found find(const TreeShared& tree, const Node& node, core::NodeId agent, PackedState packed,
+           MessageId message) {
+  const std::uint32_t number = tree.pool.find(message);
+  if (!number || tree.pool.id_of(number) != message) return Found::over;
+  if (!tree.pool[number].belongs_to(agent)) return Found::elsewhere;
+  const std::uint32_t current = node.message.load(std::memory_order_seq_cst);
+  if ((current & ~Node::claiming) != number) {
+    // A verb may have dropped it with all others, and the loop has still to take it out of the mailbox.
+    const bool dropped =
+        tree.cleared.covers(agent, tree.pool[number].position.load(std::memory_order_relaxed));
+    return dropped ? Found::over : Found::queued;
+  }
+  if (is_in_turn(packed.state())) return Found::running;
+  return current == number ? Found::over : Found::queued;  // over: another verb has ended it
 }
 
-VerbResult TurnVerbs::interrupt(core::NodeId id, InterruptOptions&& options) {
-  const Agent keep = tree_.handle(id);  // as in abort()
-  Node* node = tree_.reach(id);
-  if (!node || node->is_root_sentinel()) return VerbResult::refused(tree_.missing());
-  auto op = op_for(tree_, id, true, {}, options.reason);
-  const bool clears = options.message || options.queue == QueueAction::drop;
-  if (!op || !prepare_clearing(*op, clears)) return VerbResult::refused(Errc::out_of_memory);
-  op->verb = Verb::interrupt;
-  op->cascade = false;
-  const bool subtree = !options.message && options.scope == InterruptScope::subtree;
-  VerbResult result = options.message ? interrupt_message(*node, options, std::move(op))
-                      : subtree       ? interrupt_subtree(*node, options, std::move(op))
-                                      : interrupt_turn(*node, options, std::move(op));
-  if (result.status == VerbStatus::no_effect) result.quiet = tree_.is_quiet(*node, subtree);
+// What the loop does with the mailbox of an agent that was seen with that packed state.
+void prepare_queue(const Node& node, QueueAction queue, PackedState packed, ControlOp& op) noexcept {
+  op.hold = queue == QueueAction::hold && !packed.is_held();
+  if (queue == QueueAction::drop) op.clear_up_to = mailbox::position(node);
+}
+
+void finish(TreeShared& tree, std::unique_ptr<ControlOp> op) noexcept {
+  if (op->clear_up_to || op->withdrawn) tree.cleared.add(op->cleared, op->clear_up_to, op->withdrawn);
+  if (op->clear_up_to) tree.steers.drop(op->agent);
+  if (op->withdrawn) tree.steers.drop(op->agent, op->withdrawn);
+  tree.control.push(std::move(op));
+  tree.waker->notify();
+}
+
+// The packed state says that the turn has ended: cuts its calls, and leaves the rest to the loop.
+VerbResult end_turn(TreeShared& tree, Node& node, const InterruptOptions& options,
+                    std::unique_ptr<ControlOp> op) {
+  VerbResult result = VerbResult::done();
+  result.quiet = tree.is_quiet(node, false);
+  result.calls_cut = tree.operations.cut_turn(node, options.cut);
+  finish(tree, std::move(op));
   return result;
 }
 
-VerbResult TurnVerbs::interrupt_turn(Node& node, const InterruptOptions& options,
-                                     std::unique_ptr<ControlOp> op) {
+VerbResult interrupt_turn(TreeShared& tree, Node& node, const InterruptOptions& options,
+                          std::unique_ptr<ControlOp> op) {
   const bool hold = options.queue == QueueAction::hold;
   for (;;) {
     const GateView view = look(node, op->agent);
@@ -95,43 +94,26 @@ VerbResult TurnVerbs::interrupt_turn(Node& node, const InterruptOptions& options
     if (!in_turn) after.reset();
     if (!in_turn && hold) after = core::after_hold(view.own, true);
     if (in_turn) {
-      if (!origins_.end_turn(node, view.own, *after, op->origin)) continue;
+      if (!tree.end_origins.end_turn(node, view.own, *after, op->origin)) continue;
       op->epoch = after->epoch();
-      return end_turn(node, options, std::move(op));
+      return end_turn(tree, node, options, std::move(op));
     }
     if (PackedState expected = view.own; after && !node.replace(expected, *after)) continue;
     // Nothing to end; what was asked for the queue is done nevertheless.
-    if (options.queue != QueueAction::deliver) finish(std::move(op));
+    if (options.queue != QueueAction::deliver) finish(tree, std::move(op));
     return VerbResult::no_effect(Errc::turn_over);
   }
 }
 
-// Where the message is, of which the agent was seen with that packed state.
-TurnVerbs::Found TurnVerbs::find(const Node& node, core::NodeId agent, PackedState packed,
-                                 MessageId message) const {
-  const std::uint32_t number = tree_.pool.find(message);
-  if (!number || tree_.pool.id_of(number) != message) return Found::over;
-  if (!tree_.pool[number].belongs_to(agent)) return Found::elsewhere;
-  const std::uint32_t current = node.message.load(std::memory_order_seq_cst);
-  if ((current & ~Node::claiming) != number) {
-    // A verb may have dropped it with all others, and the loop has still to take it out of the mailbox.
-    const bool dropped =
-        tree_.cleared.covers(agent, tree_.pool[number].position.load(std::memory_order_relaxed));
-    return dropped ? Found::over : Found::queued;
-  }
-  if (is_in_turn(packed.state())) return Found::running;
-  return current == number ? Found::over : Found::queued;  // over: another verb has ended it
-}
-
-VerbResult TurnVerbs::interrupt_message(Node& node, const InterruptOptions& options,
-                                        std::unique_ptr<ControlOp> op) {
+VerbResult interrupt_message(TreeShared& tree, Node& node, const InterruptOptions& options,
+                             std::unique_ptr<ControlOp> op) {
   const bool hold = options.queue == QueueAction::hold;
   bool begun = false;
   for (;;) {
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
     if (!view.open()) return VerbResult::no_effect(reason_of(view));
-    const Found found = find(node, op->agent, view.own, options.message);
+    const Found found = find(tree, node, op->agent, view.own, options.message);
     // A turn that was interrupted together with its subtree is over, although the loop has not ended it yet.
     if (found == Found::running && view.effective == AgentState::idle)
       return VerbResult::no_effect(Errc::turn_over);
@@ -140,28 +122,28 @@ VerbResult TurnVerbs::interrupt_message(Node& node, const InterruptOptions& opti
       prepare_queue(node, options.queue, view.own, *op);
       const std::optional<PackedState> after = core::after_interrupt(view.own, hold);
       // The epoch is that of the message's turn: if it has not changed, no other turn is ended.
-      if (!origins_.end_turn(node, view.own, *after, op->origin)) continue;
+      if (!tree.end_origins.end_turn(node, view.own, *after, op->origin)) continue;
       op->epoch = after->epoch();
-      return end_turn(node, options, std::move(op));
+      return end_turn(tree, node, options, std::move(op));
     }
     if (found == Found::over) {
       if (node.load(std::memory_order_seq_cst) == view.own) return VerbResult::no_effect(Errc::turn_over);
       continue;  // its turn may have begun since the look
     }
-    if (tree_.pool.withdraw(tree_.pool.find(options.message), options.message)) break;
+    if (tree.pool.withdraw(tree.pool.find(options.message), options.message)) break;
     // Its turn has begun, and the agent was in it before: if it is not now, the turn has ended.
     if (std::exchange(begun, true)) return VerbResult::no_effect(Errc::turn_over);
   }
   op->withdrawn = options.message;
-  finish(std::move(op));
+  finish(tree, std::move(op));
   return VerbResult::done();
 }
 
-VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& options,
-                                        std::unique_ptr<ControlOp> op) {
+VerbResult interrupt_subtree(TreeShared& tree, Node& node, const InterruptOptions& options,
+                             std::unique_ptr<ControlOp> op) {
   op->cascade = true;
   {
-    const core::Lock lock(tree_.table.erasing());
+    const core::Lock lock(tree.table.erasing());
     const GateView view = look(node, op->agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
     if (!view.open()) return VerbResult::no_effect(reason_of(view));
@@ -174,42 +156,22 @@ VerbResult TurnVerbs::interrupt_subtree(Node& node, const InterruptOptions& opti
         after = core::after_hold(packed, true);
       } while (after && !node.replace(packed, *after));
     }
-    core::Atomic<std::uint32_t>& count = tree_.table.root_sentinel().interrupts;
+    core::Atomic<std::uint32_t>& count = tree.table.root_sentinel().interrupts;
     op->interrupt = count.load(std::memory_order_relaxed) + 1;
-    origins_.add_subtree(op->agent, op->interrupt, op->origin);
+    tree.end_origins.add_subtree(op->agent, op->interrupt, op->origin);
     count.store(op->interrupt, std::memory_order_seq_cst);
     node.interrupts.store(op->interrupt, std::memory_order_seq_cst);
   }
   VerbResult result = VerbResult::done();
-  result.quiet = tree_.is_quiet(node, true);
-  result.calls_cut = operations_.cut_closed_below(node, true, options.cut);
-  finish(std::move(op));
+  result.quiet = tree.is_quiet(node, true);
+  result.calls_cut = tree.operations.cut_closed_below(node, true, options.cut);
+  finish(tree, std::move(op));
   return result;
 }
 
-// The packed state says that the turn has ended: cuts its calls, and leaves the rest to the loop.
-VerbResult TurnVerbs::end_turn(Node& node, const InterruptOptions& options, std::unique_ptr<ControlOp> op) {
-  VerbResult result = VerbResult::done();
-  result.quiet = tree_.is_quiet(node, false);
-  result.calls_cut = operations_.cut_turn(node, options.cut);
-  finish(std::move(op));
-  return result;
-}
-
-VerbResult TurnVerbs::release_queue(core::NodeId id) {
-  Node* node = tree_.reach(id);
-  if (!node || node->is_root_sentinel()) return VerbResult::refused(tree_.missing());
-  auto op = op_for(tree_, id, false);
-  if (!op) return VerbResult::refused(Errc::out_of_memory);
-  op->verb = Verb::release_queue;
-  if (const Errc refused = release(*node, *op); refused != Errc::none)
-    return refused == Errc::not_held ? VerbResult::no_effect(refused) : VerbResult::refused(refused);
-  finish(std::move(op));
-  return VerbResult::done();
-}
-
-Errc TurnVerbs::release(Node& node, ControlOp& op) {
-  const core::Lock lock(tree_.table.erasing());
+// Why there is nothing to release; none: it is released, and `op` says whether that of the subtree is, too.
+Errc release(TreeShared& tree, Node& node, ControlOp& op) {
+  const core::Lock lock(tree.table.erasing());
   for (PackedState packed = node.load();;) {
     if (packed.generation() != core::generation_of(op.agent) || packed.is_free())
       return Errc::agent_not_found;
@@ -221,33 +183,75 @@ Errc TurnVerbs::release(Node& node, ControlOp& op) {
   return Errc::none;
 }
 
-ChangeResult TurnVerbs::acknowledge(core::NodeId id, const Acknowledgement& seen) noexcept {
-  const Node* node = tree_.reach(id);
-  if (!node || node->is_root_sentinel()) return {tree_.missing()};
+}  // namespace
+
+VerbResult abort(TreeShared& tree, core::NodeId id, AbortOptions&& options) {
+  const Agent keep = tree.handle(id);  // a cut may run callbacks, and they may drop all other handles
+  Node* node = tree.reach(id);
+  if (!node) return VerbResult::refused(tree.missing());
+  std::unique_ptr<ControlOp> op;
+  PackedState before;
+  do {
+    const GateView view = look(*node, id);
+    if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
+    before = view.own;
+    const std::optional<PackedState> after = core::after_abort(before);
+    const bool waits = view.above == Gate::open && view.effective == AgentState::waiting_llm;
+    if (!after || !waits) return VerbResult::no_effect(Errc::not_waiting_llm);
+    if (!op) op = op_for(tree, id, true, {}, options.reason);
+    if (!op || !prepare_clearing(*op, options.clear_queue)) return VerbResult::refused(Errc::out_of_memory);
+    if (options.clear_queue) op->clear_up_to = mailbox::position(*node);
+    op->epoch = after->epoch();
+    if (tree.end_origins.end_turn(*node, before, *after, op->origin)) break;
+  } while (true);
+
+  tree.operations.cut_turn(*node, StopCut::all);
+  op->verb = Verb::abort;
+  finish(tree, std::move(op));
+  return VerbResult::done();
+}
+
+VerbResult interrupt(TreeShared& tree, core::NodeId id, InterruptOptions&& options) {
+  const Agent keep = tree.handle(id);  // as in abort()
+  Node* node = tree.reach(id);
+  if (!node || node->is_root_sentinel()) return VerbResult::refused(tree.missing());
+  auto op = op_for(tree, id, true, {}, options.reason);
+  const bool clears = options.message || options.queue == QueueAction::drop;
+  if (!op || !prepare_clearing(*op, clears)) return VerbResult::refused(Errc::out_of_memory);
+  op->verb = Verb::interrupt;
+  op->cascade = false;
+  const bool subtree = !options.message && options.scope == InterruptScope::subtree;
+  VerbResult result = options.message ? interrupt_message(tree, *node, options, std::move(op))
+                      : subtree       ? interrupt_subtree(tree, *node, options, std::move(op))
+                                      : interrupt_turn(tree, *node, options, std::move(op));
+  if (result.status == VerbStatus::no_effect) result.quiet = tree.is_quiet(*node, subtree);
+  return result;
+}
+
+VerbResult release_queue(TreeShared& tree, core::NodeId id) {
+  Node* node = tree.reach(id);
+  if (!node || node->is_root_sentinel()) return VerbResult::refused(tree.missing());
+  auto op = op_for(tree, id, false);
+  if (!op) return VerbResult::refused(Errc::out_of_memory);
+  op->verb = Verb::release_queue;
+  if (const Errc refused = release(tree, *node, *op); refused != Errc::none)
+    return refused == Errc::not_held ? VerbResult::no_effect(refused) : VerbResult::refused(refused);
+  finish(tree, std::move(op));
+  return VerbResult::done();
+}
+
+ChangeResult acknowledge(TreeShared& tree, core::NodeId id, const Acknowledgement& seen) noexcept {
+  const Node* node = tree.reach(id);
+  if (!node || node->is_root_sentinel()) return {tree.missing()};
   if (seen.call == 0) return {Errc::invalid_config};
   GateView view;
   const auto is_current = [&] {
     view = look(*node, id);
     return view.open() && is_in_turn(view.effective) &&
-           find(*node, id, view.own, seen.message) == Found::running;
+           find(tree, *node, id, view.own, seen.message) == Found::running;
   };
-  if (tree_.acknowledgements.add(id, seen, is_current)) return {};
+  if (tree.acknowledgements.add(id, seen, is_current)) return {};
   return {view.valid ? Errc::turn_over : Errc::agent_not_found};
-}
-
-// What the loop does with the mailbox of an agent that was seen with that packed state.
-void TurnVerbs::prepare_queue(const Node& node, QueueAction queue, PackedState packed,
-                              ControlOp& op) noexcept {
-  op.hold = queue == QueueAction::hold && !packed.is_held();
-  if (queue == QueueAction::drop) op.clear_up_to = mailbox::position(node);
-}
-
-void TurnVerbs::finish(std::unique_ptr<ControlOp> op) noexcept {
-  if (op->clear_up_to || op->withdrawn) tree_.cleared.add(op->cleared, op->clear_up_to, op->withdrawn);
-  if (op->clear_up_to) tree_.steers.drop(op->agent);
-  if (op->withdrawn) tree_.steers.drop(op->agent, op->withdrawn);
-  tree_.control.push(std::move(op));
-  tree_.waker->notify();
 }
 
 }  // namespace agentcore::detail::tree

@@ -94,7 +94,7 @@ inline return_of(x, subtree, holds) {
   }
 }
 
-/* TurnVerbs::interrupt_turn() */
+/* interrupt_turn() */
 proctype Interrupter(byte x; bool holds) {
   LOCALS;
   call();
@@ -114,7 +114,7 @@ proctype Interrupter(byte x; bool holds) {
 }
 
 #if defined(CONF_INTERRUPT_ID) || defined(CONF_INTERRUPT_BOTH)
-/* TurnVerbs::interrupt_message() of the message 1, and find() */
+/* interrupt_message() of the message 1, and find() */
 proctype Canceller() {
   LOCALS;
   atomic { calls++ };
@@ -172,7 +172,7 @@ look_again:
 #endif
 
 #if !defined(CONF_INTERRUPT) && !defined(CONF_INTERRUPT_ID) && !defined(CONF_HOLD) && !defined(CONF_HOLD_DELEGATED)
-/* TurnVerbs::interrupt_subtree() of P. As all do the same, it does not matter which gets the lock first: `earlier` of them
+/* interrupt_subtree() of P. As all do the same, it does not matter which gets the lock first: `earlier` of them
    come before this one. */
 proctype SubtreeInterrupter(bool holds; byte earlier) {
   LOCALS;
@@ -202,7 +202,7 @@ proctype SubtreeInterrupter(bool holds; byte earlier) {
 #endif
 
 #if defined(CONF_HOLD) || defined(CONF_HOLD_SUBTREE) || defined(CONF_HOLD_DELEGATED) || defined(CONF_HOLD_DELEGATED_SUBTREE)
-/* TurnVerbs::release_queue() */
+/* tree::release_queue() */
 proctype Releaser(byte x) {
   LOCALS;
 #ifndef M_RELEASED_UNLOCKED

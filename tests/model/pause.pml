@@ -199,7 +199,7 @@ proctype Unpauser(byte x) {
   atomic { users--; since = 0; FORGET }
 }
 
-/* TurnVerbs::interrupt_turn() */
+/* interrupt_turn() */
 proctype Interrupter(byte x) {
   LOCALS;
   do
