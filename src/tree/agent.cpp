@@ -1,6 +1,7 @@
 // Agent: forwards to the core that its tree shares with all handles.
 #include "core/validate.hpp"
 #include "loop/wrong_thread.hpp"
+#include "tree/call_verbs.hpp"
 #include "tree/resume.hpp"
 #include "tree/stop.hpp"
 #include "tree/tree_core.hpp"
@@ -128,12 +129,12 @@ VerbResult Agent::terminate(TerminateOptions options) const {
 }
 
 VerbResult Agent::cancel_call(std::string_view call_id, CancelOptions options) const {
-  return core_ ? core_->call_verbs().cancel_call(node_, call_id, std::move(options))
+  return core_ ? detail::tree::cancel_call(core_->shared(), node_, call_id, std::move(options))
                : VerbResult::refused(Errc::agent_not_found);
 }
 
 VerbResult Agent::complete_call(std::string_view call_id, ToolResult result) const {
-  return core_ ? core_->call_verbs().complete_call(node_, call_id, std::move(result))
+  return core_ ? detail::tree::complete_call(core_->shared(), node_, call_id, std::move(result))
                : VerbResult::refused(Errc::agent_not_found);
 }
 

@@ -6,6 +6,7 @@
 #include "core/without_exceptions.hpp"
 #include "loop/runtime_access.hpp"
 #include "loop/wrong_thread.hpp"
+#include "tree/call_verbs.hpp"
 #include "tree/options.hpp"
 #include "tree/resume.hpp"
 #include "tree/stop.hpp"
@@ -145,7 +146,7 @@ MessageInfo AgentTree::message(MessageId id) const {
   return core_->requests().message(id);
 }
 VerbResult AgentTree::cancel_task(std::string_view task_id, CancelOptions options) {
-  return core_->call_verbs().cancel_task(task_id, std::move(options));
+  return detail::tree::cancel_task(core_->shared(), task_id, std::move(options));
 }
 
 std::size_t AgentTree::size() const noexcept {

@@ -5,7 +5,6 @@
 #include "loop/engine.hpp"
 #include "tree/activity_listener.hpp"
 #include "tree/agent_factory.hpp"
-#include "tree/call_verbs.hpp"
 #include "tree/conversation_verbs.hpp"
 #include "tree/lease_timer.hpp"
 #include "tree/mailboxes.hpp"
@@ -41,7 +40,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
 
   // The parts that Agent and AgentTree forward to.
   TreeShared& shared() noexcept { return shared_; }
-  CallVerbs& call_verbs() noexcept { return call_verbs_; }
   PauseVerbs& pause_verbs() noexcept { return pause_verbs_; }
   Mailboxes& mailboxes() noexcept { return mailboxes_; }
   ConversationVerbs& conversation_verbs() noexcept { return conversation_verbs_; }
@@ -83,7 +81,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   Pauses pauses_;
   PendingStops pending_stops_;
   SecondHalves second_halves_;
-  CallVerbs call_verbs_;
   PauseVerbs pause_verbs_;
   Mailboxes mailboxes_;
   ConversationVerbs conversation_verbs_;
