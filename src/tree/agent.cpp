@@ -100,12 +100,12 @@ Result<bool> Agent::is_queue_held() const {
 }
 
 VerbResult Agent::pause(PauseOptions options) const {
-  return core_ ? core_->pause_verbs().pause(node_, std::move(options))
+  return core_ ? detail::tree::pause(core_->shared(), node_, std::move(options))
                : VerbResult::refused(Errc::agent_not_found);
 }
 
 UnpauseResult Agent::unpause() const {
-  return core_ ? core_->pause_verbs().unpause(node_)
+  return core_ ? detail::tree::unpause(core_->shared(), node_)
                : UnpauseResult{VerbResult::refused(Errc::agent_not_found)};
 }
 

@@ -103,10 +103,10 @@ VerbResult AgentTree::resume_all(ResumeOptions options) {
   return detail::tree::resume(core_->shared(), core_->queries().root_sentinel(), options);
 }
 VerbResult AgentTree::pause_all(PauseOptions options) {
-  return core_->pause_verbs().pause(core_->queries().root_sentinel(), std::move(options));
+  return detail::tree::pause(core_->shared(), core_->queries().root_sentinel(), std::move(options));
 }
 VerbResult AgentTree::unpause_all() {
-  const UnpauseResult result = core_->pause_verbs().unpause(core_->queries().root_sentinel());
+  const UnpauseResult result = detail::tree::unpause(core_->shared(), core_->queries().root_sentinel());
   return {result.status, result.reason};
 }
 

@@ -1,4 +1,4 @@
-// Pauses: the second halves of pause and unpause. All @loop_thread.
+// The two halves of pause and unpause.
 #pragma once
 
 #include "events/event_hub.hpp"
@@ -8,15 +8,23 @@
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
 
+#include <agentcore/pause.hpp>
+
 #include <functional>
 #include <map>
 #include <memory>
 
 namespace agentcore::detail::tree {
 
-// Reports a pause, stops the clocks of what waits below it, and reports when nothing runs there any more. The
-// end of a pause starts the clocks again, and lets the turns go on that were parked. After anything that
-// notifies observers the tree may be destroyed: check hub.closed().
+// The first halves. A pause is one compare-and-set of one bit, from which on every beginning below it is
+// withheld (core::withheld). The bit is changed and the ControlOp queued under a mutex: so the loop reads the
+// operations in the order in which they took effect. Also for the root sentinel. @threadsafe
+VerbResult pause(TreeShared& tree, core::NodeId id, PauseOptions&& options);
+UnpauseResult unpause(TreeShared& tree, core::NodeId id);
+
+// The second halves, all @loop_thread. Reports a pause, stops the clocks of what waits below it, and reports
+// when nothing runs there any more. The end of a pause starts the clocks again, and lets the turns go on that
+// were parked. After anything that notifies observers the tree may be destroyed: check hub.closed().
 class Pauses {
  public:
   Pauses(TreeShared& tree, events::EventHub& hub, turn::Turns& turns, Scheduler& scheduler, RestWatches& rest)

@@ -36,7 +36,6 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       pauses_(shared_, shared_.hub, turns_, scheduler_, rest_),
       pending_stops_(shared_, shared_.hub, settler_, scheduler_, rest_),
       second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_),
-      pause_verbs_(shared_),
       mailboxes_(shared_, shared_.operations, shared_.hub),
       conversation_verbs_(shared_, turns_, scheduler_, mailboxes_, shared_.hub),
       factory_(shared_, turns_, shared_.hub),

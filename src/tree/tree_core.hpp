@@ -8,7 +8,6 @@
 #include "tree/conversation_verbs.hpp"
 #include "tree/lease_timer.hpp"
 #include "tree/mailboxes.hpp"
-#include "tree/pause_verbs.hpp"
 #include "tree/pauses.hpp"
 #include "tree/pending_stops.hpp"
 #include "tree/rest_watches.hpp"
@@ -40,7 +39,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
 
   // The parts that Agent and AgentTree forward to.
   TreeShared& shared() noexcept { return shared_; }
-  PauseVerbs& pause_verbs() noexcept { return pause_verbs_; }
   Mailboxes& mailboxes() noexcept { return mailboxes_; }
   ConversationVerbs& conversation_verbs() noexcept { return conversation_verbs_; }
   AgentFactory& factory() noexcept { return factory_; }
@@ -81,7 +79,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   Pauses pauses_;
   PendingStops pending_stops_;
   SecondHalves second_halves_;
-  PauseVerbs pause_verbs_;
   Mailboxes mailboxes_;
   ConversationVerbs conversation_verbs_;
   AgentFactory factory_;

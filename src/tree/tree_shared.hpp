@@ -74,7 +74,9 @@ class TreeShared {
   // Of the verbs that close and open gates: see tree/stop.hpp.
   core::Mutex closing{core::LockRank::verbs};
   std::uint64_t withdrawals AGENTCORE_GUARDED_BY(closing) = 0;  // of deferred stops
-  events::EventHub hub;                                         // of the loop thread
+  // Of pause and unpause: from the change of the bit to the push of its ControlOp.
+  core::Mutex pausing{core::LockRank::pauses};
+  events::EventHub hub;  // of the loop thread
   turn::Operations operations;
   turn::CallClaims claims;
   turn::EndOrigins end_origins;

@@ -50,7 +50,7 @@
 short packed[2];
 byte active_agent = NONE; /* AgentTable::active_agent */
 bool closing;             /* TreeShared::closing */
-bool changing;            /* PauseVerbs::changing_, or AgentTable::erasing() */
+bool changing;            /* TreeShared::pausing, or AgentTable::erasing() */
 byte users;               /* other threads still at work */
 
 inline lock(mutex) { atomic { !mutex -> mutex = true } }

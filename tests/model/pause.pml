@@ -98,7 +98,7 @@ inline check_end() {
 
 #include "turns.pml"
 
-/* PauseVerbs::change() */
+/* change() of pauses.cpp */
 inline change(pause) {
 #ifndef M_CHANGED_UNLOCKED
   lock(changing);
@@ -128,7 +128,7 @@ inline change(pause) {
 #endif
 }
 
-/* PauseVerbs::pause() and unpause() */
+/* tree::pause() and unpause() */
 proctype Pauser(byte x) {
   LOCALS;
   byte since;
