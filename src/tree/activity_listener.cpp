@@ -1,5 +1,6 @@
 #include "tree/activity_listener.hpp"
 
+#include "tree/mailboxes.hpp"
 #include "tree/stop.hpp"
 
 #include <utility>
@@ -39,7 +40,7 @@ void ActivityListener::on_budget_exhausted(Node& node, std::string reason) {
 
 SendResult ActivityListener::on_delegated(core::NodeId to, Message message, SendOptions options,
                                           std::shared_ptr<core::CallBegin> begin) {
-  return mailboxes_.delegate(to, std::move(message), std::move(options), std::move(begin));
+  return delegate(tree_, to, std::move(message), std::move(options), std::move(begin));
 }
 
 }  // namespace agentcore::detail::tree

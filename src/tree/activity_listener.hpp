@@ -2,7 +2,6 @@
 #pragma once
 
 #include "events/event_hub.hpp"
-#include "tree/mailboxes.hpp"
 #include "tree/rest_watches.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
@@ -17,13 +16,8 @@ namespace agentcore::detail::tree {
 class ActivityListener final : public turn::TurnListener {
  public:
   ActivityListener(TreeShared& tree, events::EventHub& hub, Settler& settler, Scheduler& scheduler,
-                   RestWatches& rest, Mailboxes& mailboxes)
-      : tree_(tree),
-        hub_(hub),
-        settler_(settler),
-        scheduler_(scheduler),
-        rest_(rest),
-        mailboxes_(mailboxes) {}
+                   RestWatches& rest)
+      : tree_(tree), hub_(hub), settler_(settler), scheduler_(scheduler), rest_(rest) {}
 
   void on_activity_ended(core::Node& node) noexcept override;
   void on_waiting(core::Node& node) noexcept override;
@@ -38,7 +32,6 @@ class ActivityListener final : public turn::TurnListener {
   Settler& settler_;
   Scheduler& scheduler_;
   RestWatches& rest_;
-  Mailboxes& mailboxes_;
 };
 
 }  // namespace agentcore::detail::tree

@@ -2,6 +2,7 @@
 #include "core/validate.hpp"
 #include "loop/wrong_thread.hpp"
 #include "tree/call_verbs.hpp"
+#include "tree/mailboxes.hpp"
 #include "tree/resume.hpp"
 #include "tree/stop.hpp"
 #include "tree/tree_core.hpp"
@@ -62,19 +63,20 @@ bool Agent::busy() const noexcept {
 }
 
 SteerResult Agent::steer(Message message, SteerOptions options) const {
-  return core_ ? core_->mailboxes().steer(node_, std::move(message), options)
+  return core_ ? detail::tree::steer(core_->shared(), node_, std::move(message), options)
                : SteerResult{Errc::agent_not_found};
 }
 
 SendResult Agent::send(Message message) const {
-  return core_ ? core_->mailboxes().send(node_, std::move(message)) : SendResult{Errc::agent_not_found};
+  return core_ ? detail::tree::send(core_->shared(), node_, std::move(message))
+               : SendResult{Errc::agent_not_found};
 }
 
 SendResult Agent::send(Message message, SendOptions options) const {
   if (!core_) return SendResult{Errc::agent_not_found};
   try {
     auto kept = options || options.deadline ? std::make_unique<SendOptions>(std::move(options)) : nullptr;
-    return core_->mailboxes().send(node_, std::move(message), std::move(kept));
+    return detail::tree::send(core_->shared(), node_, std::move(message), std::move(kept));
   } catch (const std::bad_alloc&) {
     return SendResult{Errc::out_of_memory};
   }
@@ -171,13 +173,14 @@ Result<std::vector<Agent>> Agent::children() const {
   return read("Agent::children", [&](auto& core) { return core.queries().children(node_); });
 }
 Result<std::size_t> Agent::queue_length() const {
-  return read(nullptr, [&](auto& core) { return core.mailboxes().length(node_); });
+  return read(nullptr, [&](auto& core) { return detail::tree::queue_length(core.shared(), node_); });
 }
 Result<std::size_t> Agent::clear_queue() const {
-  return read("Agent::clear_queue", [&](auto& core) { return core.mailboxes().clear(node_); });
+  return read("Agent::clear_queue",
+              [&](auto& core) { return detail::tree::clear_queue(core.shared(), node_); });
 }
 Result<std::vector<QueuedMessage>> Agent::queued() const {
-  return read("Agent::queued", [&](auto& core) { return core.mailboxes().queued(node_); });
+  return read("Agent::queued", [&](auto& core) { return detail::tree::queued(core.shared(), node_); });
 }
 namespace {
 
@@ -199,12 +202,13 @@ ChangeResult Agent::change_with(const char* function, Change&& change) const {
 }
 
 ChangeResult Agent::edit_queued(MessageId id, Message message) const {
-  return change_with("Agent::edit_queued",
-                     [&](auto& core) { return core.mailboxes().edit_queued(node_, id, std::move(message)); });
+  return change_with("Agent::edit_queued", [&](auto& core) {
+    return detail::tree::edit_queued(core.shared(), node_, id, std::move(message));
+  });
 }
 ChangeResult Agent::remove_queued(MessageId id) const {
   return change_with("Agent::remove_queued",
-                     [&](auto& core) { return core.mailboxes().remove_queued(node_, id); });
+                     [&](auto& core) { return detail::tree::remove_queued(core.shared(), node_, id); });
 }
 Result<std::vector<ChatMessage>> Agent::conversation() const {
   if (core_ && core_->queries().refuses_thread("Agent::conversation"))
@@ -272,7 +276,8 @@ Subscription Agent::subscribe(detail::EventKinds kinds, std::function<void(const
 }
 
 SendResult Agent::simulate(std::string answer) const {
-  return core_ ? core_->mailboxes().simulate(node_, std::move(answer)) : SendResult{Errc::agent_not_found};
+  return core_ ? detail::tree::simulate(core_->shared(), node_, std::move(answer))
+               : SendResult{Errc::agent_not_found};
 }
 
 std::size_t Agent::hash() const noexcept {

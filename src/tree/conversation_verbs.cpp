@@ -1,6 +1,7 @@
 #include "tree/conversation_verbs.hpp"
 
 #include "core/gates.hpp"
+#include "tree/mailboxes.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -129,7 +130,7 @@ SendResult ConversationVerbs::regenerate(core::NodeId id, SendOptions&& options)
     data->ended_tasks.reserve(data->ended_tasks.size() + last.tasks);
     auto kept = options || options.deadline ? std::make_unique<SendOptions>(std::move(options)) : nullptr;
     // First, so that nothing is changed if the message is refused.
-    const SendResult sent = mailboxes_.send(id, std::move(again), std::move(kept));
+    const SendResult sent = tree::send(tree_, id, std::move(again), std::move(kept));
     if (sent) static_cast<void>(take_back(id, last.turn, removed));  // fails only if a callback was first
     return sent;
   } catch (const std::bad_alloc&) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "events/event_hub.hpp"
-#include "tree/mailboxes.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
@@ -19,9 +18,8 @@ namespace agentcore::detail::tree {
 // before, which runs code of the host: then the agent is looked up once more.
 class ConversationVerbs {
  public:
-  ConversationVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, Mailboxes& mailboxes,
-                    events::EventHub& hub)
-      : tree_(tree), turns_(turns), scheduler_(scheduler), mailboxes_(mailboxes), hub_(hub) {}
+  ConversationVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, events::EventHub& hub)
+      : tree_(tree), turns_(turns), scheduler_(scheduler), hub_(hub) {}
 
   Result<std::vector<ConversationTurn>> turns_of(core::NodeId id) const;
   ChangeResult truncate_answer(core::NodeId id, MessageId message, std::size_t bytes);
@@ -37,7 +35,6 @@ class ConversationVerbs {
   TreeShared& tree_;
   turn::Turns& turns_;
   Scheduler& scheduler_;
-  Mailboxes& mailboxes_;
   events::EventHub& hub_;
 };
 

@@ -3,6 +3,7 @@
 #include "core/gates.hpp"
 #include "mailbox/mailbox.hpp"
 #include "mailbox/without_limit.hpp"
+#include "tree/mailboxes.hpp"
 #include "tree/restore_gaps.hpp"
 #include "tree/restore_records.hpp"
 #include "tree/restore_reporter.hpp"
@@ -366,7 +367,7 @@ void StoreVerbs::give_mail(Node& node, StoredAgentOfTree& agent, persist::Record
     static_cast<void>(mailbox::push_front(node, tree_.pool, tree_.cleared, cell, node.load().epoch(),
                                           tree_.cleared.count()));
     if (const auto deadline = tree_.pool[cell].deadline())
-      mailboxes_.watch_deadline(node.id(), mail->id, *deadline);
+      watch_deadline(tree_, node.id(), mail->id, *deadline);
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include "events/event_hub.hpp"
 #include "tree/agent_factory.hpp"
-#include "tree/mailboxes.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/second_halves.hpp"
 #include "tree/stored_tree.hpp"
@@ -26,13 +25,12 @@ namespace agentcore::detail::tree {
 class StoreVerbs {
  public:
   StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, SecondHalves& second_halves,
-             AgentFactory& factory, Mailboxes& mailboxes, events::EventHub& hub)
+             AgentFactory& factory, events::EventHub& hub)
       : tree_(tree),
         turns_(turns),
         scheduler_(scheduler),
         second_halves_(second_halves),
         factory_(factory),
-        mailboxes_(mailboxes),
         hub_(hub) {}
 
   Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options);
@@ -73,7 +71,6 @@ class StoreVerbs {
   Scheduler& scheduler_;
   SecondHalves& second_halves_;
   AgentFactory& factory_;
-  Mailboxes& mailboxes_;
   events::EventHub& hub_;
 };
 

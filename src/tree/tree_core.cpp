@@ -36,13 +36,12 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       pauses_(shared_, shared_.hub, turns_, scheduler_, rest_),
       pending_stops_(shared_, shared_.hub, settler_, scheduler_, rest_),
       second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_),
-      mailboxes_(shared_, shared_.operations, shared_.hub),
-      conversation_verbs_(shared_, turns_, scheduler_, mailboxes_, shared_.hub),
+      conversation_verbs_(shared_, turns_, scheduler_, shared_.hub),
       factory_(shared_, turns_, shared_.hub),
       queries_(shared_),
       requests_(shared_, turns_),
       lease_timer_(shared_),
-      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, mailboxes_, shared_.hub) {
+      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, shared_.hub) {
   shared_.table.leases().set_stop([this](core::Lease& lease) { return stop_for_lease(shared_, lease); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(

@@ -7,7 +7,6 @@
 #include "tree/agent_factory.hpp"
 #include "tree/conversation_verbs.hpp"
 #include "tree/lease_timer.hpp"
-#include "tree/mailboxes.hpp"
 #include "tree/pauses.hpp"
 #include "tree/pending_stops.hpp"
 #include "tree/rest_watches.hpp"
@@ -39,7 +38,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
 
   // The parts that Agent and AgentTree forward to.
   TreeShared& shared() noexcept { return shared_; }
-  Mailboxes& mailboxes() noexcept { return mailboxes_; }
   ConversationVerbs& conversation_verbs() noexcept { return conversation_verbs_; }
   AgentFactory& factory() noexcept { return factory_; }
   TreeQueries& queries() noexcept { return queries_; }
@@ -70,8 +68,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   void purge();
 
   TreeShared shared_;
-  ActivityListener listener_{shared_,    shared_.hub, settler_,
-                             scheduler_, rest_,       mailboxes_};  // only refers to the others
+  ActivityListener listener_{shared_, shared_.hub, settler_, scheduler_, rest_};  // only refers to the others
   turn::Turns turns_;
   Settler settler_;
   Scheduler scheduler_;
@@ -79,7 +76,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   Pauses pauses_;
   PendingStops pending_stops_;
   SecondHalves second_halves_;
-  Mailboxes mailboxes_;
   ConversationVerbs conversation_verbs_;
   AgentFactory factory_;
   TreeQueries queries_;

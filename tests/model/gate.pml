@@ -207,7 +207,7 @@ inline close_head(x, ticket) {
 #define OTHERS(d, gen) (HEAD_GEN(d) != (gen)) /* !belongs_to() */
 #endif
 
-/* Mailboxes::send() with mailbox::push() */
+/* tree::send() with mailbox::push() */
 inline send(x, gen, mine) {
   skip;
 again:
