@@ -107,9 +107,12 @@ if(AGENTCORE_HAS_HTTP)
   list(APPEND whole "agentcore-http = ${PROJECT_VERSION}")
 endif()
 if(AGENTCORE_HAS_STORE)
-  agentcore_install_component(store DESCRIPTION "Keeps agents of agentcore in SQLite files, and writes receipts of stops"
-    REQUIRES "${same_core}"
-    PRIVATE "sqlite3 >= ${AGENTCORE_SQLITE_VERSION}" "libcrypto >= ${AGENTCORE_OPENSSL_VERSION}")
+  agentcore_install_component(store DESCRIPTION "Keeps agents of agentcore in SQLite files"
+    REQUIRES "${same_core}" PRIVATE "sqlite3 >= ${AGENTCORE_SQLITE_VERSION}")
+endif()
+if(AGENTCORE_HAS_RECEIPTS)
+  agentcore_install_component(receipts DESCRIPTION "Writes receipts of stops of agents of agentcore, and verifies them"
+    REQUIRES "${same_core}" PRIVATE "libcrypto >= ${AGENTCORE_OPENSSL_VERSION}")
 endif()
 if(AGENTCORE_HAS_CONSOLE)
   agentcore_install_component(console

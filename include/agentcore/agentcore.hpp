@@ -1,5 +1,5 @@
 // Includes the public headers of the component core. Those of the component http: http.hpp. Not included are
-// the headers of the component store (memory_store.hpp, receipt_file.hpp, sqlite_store.hpp), console.hpp,
+// the headers of the component store (memory_store.hpp, sqlite_store.hpp), receipt_file.hpp, console.hpp,
 // those for tests in testing/, and those for host loops in adapters/.
 #pragma once
 

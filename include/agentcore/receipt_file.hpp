@@ -1,4 +1,4 @@
-// ReceiptFile: a StopAudit in a file, as a chain of hashes. verify_receipts(). Link agentcore::store.
+// ReceiptFile: a StopAudit in a file, as a chain of hashes. verify_receipts(). Link agentcore::receipts.
 #pragma once
 
 #include <agentcore/error.hpp>

@@ -22,6 +22,7 @@ class AgentcoreConan(ConanFile):
         "fPIC": [True, False],
         "with_http": [True, False],
         "with_store": [True, False],
+        "with_receipts": [True, False],
         "with_console": [True, False],
         "with_re2": [True, False],
     }
@@ -30,6 +31,7 @@ class AgentcoreConan(ConanFile):
         "fPIC": True,
         "with_http": True,
         "with_store": False,
+        "with_receipts": False,
         "with_console": False,
         "with_re2": True,
     }
@@ -50,6 +52,7 @@ class AgentcoreConan(ConanFile):
             self.requires("fmt/[>=9.1 <13]")
         if self.options.with_store:
             self.requires("sqlite3/[>=3.38 <4]")
+        if self.options.with_receipts:
             self.requires("openssl/[>=1.1.1 <4]")
         if self.options.with_console:
             self.requires("boost/[>=1.74 <2]", libs=False)  # its headers
@@ -70,7 +73,7 @@ class AgentcoreConan(ConanFile):
             "CMAKE_UNITY_BUILD": True,  # quick to build from nothing, as the preset release is
             "CMAKE_UNITY_BUILD_BATCH_SIZE": "16",
         })
-        for option, what in {"http": "HTTP", "store": "SQLITE", "console": "CONSOLE", "re2": "RE2"}.items():
+        for option, what in {"http": "HTTP", "store": "SQLITE", "receipts": "RECEIPTS", "console": "CONSOLE", "re2": "RE2"}.items():
             toolchain.cache_variables[f"AGENTCORE_WITH_{what}"] = (
                 "ON" if self.options.get_safe(f"with_{option}") else "OFF")
         toolchain.generate()
@@ -100,7 +103,9 @@ class AgentcoreConan(ConanFile):
         if self.options.with_http:
             self._add_component("http", ["core", "libcurl::libcurl", "simdjson::simdjson", "fmt::fmt"])
         if self.options.with_store:
-            self._add_component("store", ["core", "sqlite3::sqlite3", "openssl::crypto"])
+            self._add_component("store", ["core", "sqlite3::sqlite3"])
+        if self.options.with_receipts:
+            self._add_component("receipts", ["core", "openssl::crypto"])
         if self.options.with_console:
             self._add_component("console", ["core", "boost::headers"])
 

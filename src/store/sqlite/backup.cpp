@@ -1,6 +1,6 @@
 #include "store/sqlite/backup.hpp"
 
-#include "store/lock_file.hpp"
+#include "platform/posix/lock_file.hpp"
 
 #include <array>
 #include <cerrno>
@@ -154,9 +154,9 @@ Result<void> back_up(Database& source, const std::string& target, const SqliteBa
                      const std::string& vfs) {
   bool is_there = false;
   if (auto problem = problem_of(source.path(), target, options.replace, is_there)) return *std::move(problem);
-  LockFile lock;  // no store has the target open for writing
+  platform::LockFile lock;  // no store has the target open for writing
   if (is_there) {
-    Result<LockFile> acquired = LockFile::acquire(target + "-lock", "store", "");
+    Result<platform::LockFile> acquired = platform::LockFile::acquire(target + "-lock", "store", "");
     if (!acquired) return acquired.error();
     lock = std::move(*acquired);
   }

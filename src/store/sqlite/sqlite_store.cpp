@@ -1,6 +1,6 @@
 #include "core/home_process.hpp"
+#include "platform/posix/lock_file.hpp"
 #include "store/batch_check.hpp"
-#include "store/lock_file.hpp"
 #include "store/reserve_file.hpp"
 #include "store/sqlite/backup.hpp"
 #include "store/sqlite/database.hpp"
@@ -25,8 +25,8 @@
 namespace agentcore {
 namespace {
 
+using detail::platform::LockFile;
 using detail::store::Database;
-using detail::store::LockFile;
 using detail::store::ReserveFile;
 using detail::store::Statement;
 using detail::store::StatementUse;

@@ -1,8 +1,8 @@
 // StoreFiles: whether the files of a store are still those that it has opened.
 #pragma once
 
+#include "platform/posix/watched_file.hpp"
 #include "store/sqlite/database.hpp"
-#include "store/watched_file.hpp"
 
 #include <agentcore/error.hpp>
 
@@ -23,7 +23,7 @@ class StoreFiles {
   const std::string& log() const noexcept { return log_.path(); }
 
  private:
-  WatchedFile data_, log_;
+  platform::WatchedFile data_, log_;
 };
 
 }  // namespace agentcore::detail::store

@@ -1,7 +1,6 @@
-// What a stranger's first program with a store does: agents that outlive their process, and a file of
-// receipts. usage: store FOLDER
+// What a stranger's first program with a store does: agents that outlive their process.
+// usage: store FOLDER
 #include <agentcore/agentcore.hpp>
-#include <agentcore/receipt_file.hpp>
 #include <agentcore/sqlite_store.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
@@ -15,11 +14,9 @@ namespace {
 // One life of the program: returns the number of agents that the store had.
 std::size_t run(const std::string& folder) {
   std::unique_ptr<agentcore::SqliteStore> store = agentcore::SqliteStore::open(folder + "/agents.db").value();
-  std::shared_ptr<agentcore::ReceiptFile> receipts =
-      agentcore::ReceiptFile::open(folder + "/receipts.jsonl").value();
   agentcore::Runtime runtime;
   agentcore::testing::ScriptedClient model(runtime);
-  agentcore::AgentTree tree(runtime, {.llm = &model, .audit = receipts});
+  agentcore::AgentTree tree(runtime, {.llm = &model});
   const std::size_t found = tree.restore(store.get()).value().agents;
   if (found == 0) {
     const agentcore::Agent planner = tree.create({.id = "planner"}).value();
@@ -38,8 +35,7 @@ std::size_t run(const std::string& folder) {
 int main(int argc, char** argv) {
   if (argc != 2) return EXIT_FAILURE;
   const std::string folder = argv[1];
-  const bool good = run(folder) == 0 && run(folder) == 2 &&
-                    agentcore::verify_receipts(folder + "/receipts.jsonl").value().records == 1;
+  const bool good = run(folder) == 0 && run(folder) == 2;
   std::cout << (good ? "the agents were restored\n" : "the agents were not restored\n");
   return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

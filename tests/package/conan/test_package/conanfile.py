@@ -18,7 +18,7 @@ class AgentcoreTestConan(ConanFile):
 
     def _components(self):
         options = self.dependencies["agentcore"].options
-        return ["core", "testing"] + [name for name in ("http", "store", "console") if options.get_safe(f"with_{name}")]
+        return ["core", "testing"] + [name for name in ("http", "store", "receipts", "console") if options.get_safe(f"with_{name}")]
 
     def generate(self):
         toolchain = CMakeToolchain(self)
@@ -34,9 +34,9 @@ class AgentcoreTestConan(ConanFile):
         if not can_run(self):
             return
         for name in self._components():
-            folder = os.path.join(self.build_folder, f"stored-{name}")  # the consumer of the store wants an empty one
+            folder = os.path.join(self.build_folder, f"stored-{name}")  # these consumers want an empty one
             os.makedirs(folder, exist_ok=True)
             for file in os.listdir(folder):
                 os.remove(os.path.join(folder, file))
-            argument = f' "{folder}"' if name == "store" else ""
+            argument = f' "{folder}"' if name in ("store", "receipts") else ""
             self.run(f'"{os.path.join(self.cpp.build.bindir, f"consumer_{name}")}"{argument}', env="conanrun")

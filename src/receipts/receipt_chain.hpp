@@ -1,8 +1,8 @@
 // ReceiptChain: checks receipts one after the other.
 #pragma once
 
-#include "store/receipts/hash.hpp"
-#include "store/receipts/receipt_line.hpp"
+#include "receipts/hash.hpp"
+#include "receipts/receipt_line.hpp"
 
 #include <agentcore/receipt_file.hpp>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 
 // The hash that the receipt must have.
 std::string hash_of(const Receipt& receipt, const ChainHash& chain);
@@ -32,4 +32,4 @@ class ReceiptChain {
   ReceiptCheck found_;
 };
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

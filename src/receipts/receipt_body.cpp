@@ -1,8 +1,8 @@
-#include "store/receipts/receipt_body.hpp"
+#include "receipts/receipt_body.hpp"
 
 #include "core/json_text.hpp"
 #include "core/utf8.hpp"
-#include "store/receipts/receipt_line.hpp"
+#include "receipts/receipt_line.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 namespace {
 
 // Written by hand: the destructor of a JSON object allocates, and its exception could not be caught.
@@ -133,4 +133,4 @@ bool names_any(std::string_view body, const std::set<std::string>& agents) {
                 [&](const Json& operation) { return operation.is_object() && names(operation, "agent"); });
 }
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

@@ -1,13 +1,13 @@
 #include "core/home_process.hpp"
-#include "store/lock_file.hpp"
-#include "store/receipts/hash.hpp"
-#include "store/receipts/line_file.hpp"
-#include "store/receipts/lost_count.hpp"
-#include "store/receipts/receipt_body.hpp"
-#include "store/receipts/receipt_chain.hpp"
-#include "store/receipts/receipt_line.hpp"
-#include "store/receipts/receipt_reader.hpp"
-#include "store/watched_file.hpp"
+#include "platform/posix/lock_file.hpp"
+#include "platform/posix/watched_file.hpp"
+#include "receipts/hash.hpp"
+#include "receipts/line_file.hpp"
+#include "receipts/lost_count.hpp"
+#include "receipts/receipt_body.hpp"
+#include "receipts/receipt_chain.hpp"
+#include "receipts/receipt_line.hpp"
+#include "receipts/receipt_reader.hpp"
 
 #include <agentcore/receipt_file.hpp>
 
@@ -22,12 +22,12 @@
 
 namespace agentcore {
 
-using detail::store::ChainHash;
-using detail::store::LineFile;
-using detail::store::LockFile;
-using detail::store::LostCount;
-using detail::store::Receipt;
-using detail::store::WatchedFile;
+using detail::platform::LockFile;
+using detail::platform::WatchedFile;
+using detail::receipts::ChainHash;
+using detail::receipts::LineFile;
+using detail::receipts::LostCount;
+using detail::receipts::Receipt;
 
 namespace {
 
@@ -92,7 +92,7 @@ struct ReceiptFile::Impl {
 };
 
 Result<void> ReceiptFile::Impl::verify() {
-  const Result<ReceiptCheck> check = detail::store::check_receipts(file, hash);
+  const Result<ReceiptCheck> check = detail::receipts::check_receipts(file, hash);
   if (!check) return check.error();
   if (!check->intact()) return broken(file.path(), *check);
   last = check->last;
@@ -132,11 +132,11 @@ Receipt ReceiptFile::Impl::next_receipt(const StopRecord& record) const {
   Receipt receipt;
   receipt.mac = hash.name();
   receipt.number = last.number + 1;
-  receipt.time = detail::store::text_of_time(record.settled.wall);
+  receipt.time = detail::receipts::text_of_time(record.settled.wall);
   receipt.lost = lost;
   receipt.prev = last.hash;
-  receipt.body = detail::store::body_of(record, detail::store::random_digits(salt_bytes));
-  receipt.body_hash = detail::store::sha256(*receipt.body);
+  receipt.body = detail::receipts::body_of(record, detail::receipts::random_digits(salt_bytes));
+  receipt.body_hash = detail::receipts::sha256(*receipt.body);
   receipt.hash = hash_of(receipt, hash);
   return receipt;
 }
@@ -181,7 +181,7 @@ Result<std::size_t> ReceiptFile::Impl::copy_without(const std::set<std::string>&
   std::size_t erased = 0;
   Result<void> written;
   const Result<ReceiptCheck> check = check_receipts(*from, hash, [&](Receipt& receipt) {
-    if (receipt.number != kept && receipt.body && detail::store::names_any(*receipt.body, agents)) {
+    if (receipt.number != kept && receipt.body && detail::receipts::names_any(*receipt.body, agents)) {
       receipt.body.reset();
       ++erased;
     }
@@ -245,7 +245,7 @@ ReceiptFile::~ReceiptFile() {
 
 Result<std::unique_ptr<ReceiptFile>> ReceiptFile::open(const std::string& path, ReceiptOptions options) {
   auto opened = attempt([&]() -> Result<std::unique_ptr<ReceiptFile>> {
-    if (auto problem = detail::store::problem_of(path, options.key, "ReceiptFile::open"))
+    if (auto problem = detail::receipts::problem_of(path, options.key, "ReceiptFile::open"))
       return *std::move(problem);
     Result<LockFile> lock = LockFile::acquire(path + "-lock", "ReceiptFile", "");
     if (!lock) return lock.error();
@@ -258,7 +258,7 @@ Result<std::unique_ptr<ReceiptFile>> ReceiptFile::open(const std::string& path, 
     if (Result<void> done = impl->verify(); !done) return done.error();
     return std::unique_ptr<ReceiptFile>(new ReceiptFile(std::move(impl)));
   });
-  detail::store::wipe(options.key);
+  detail::receipts::wipe(options.key);
   return opened;
 }
 

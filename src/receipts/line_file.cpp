@@ -1,4 +1,4 @@
-#include "store/receipts/line_file.hpp"
+#include "receipts/line_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
@@ -159,4 +159,4 @@ Result<void> LineFile::flush_folder() const {
   return {};
 }
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

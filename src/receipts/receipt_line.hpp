@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 
 inline constexpr std::string_view receipt_format = "agentcore-receipt-1";
 // A line is longer than that only if it is not a receipt.
@@ -36,4 +36,4 @@ std::string line_of(const Receipt& receipt);
 // Reads exactly what line_of() writes. Otherwise nothing, and `problem` says what is wrong.
 std::optional<Receipt> receipt_of(std::string_view line, std::string& problem);
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

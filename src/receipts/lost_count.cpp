@@ -1,4 +1,4 @@
-#include "store/receipts/lost_count.hpp"
+#include "receipts/lost_count.hpp"
 
 #include <array>
 #include <charconv>
@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 namespace {
 
 constexpr std::size_t digits = 20;
@@ -51,4 +51,4 @@ Result<void> LostCount::set(std::uint64_t receipt, std::uint64_t lost, bool disk
   return disk ? file_.flush() : Result<void>();
 }
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 
 // The bounds of a body, so that a line is never longer than max_line_bytes.
 inline constexpr std::size_t max_listed = 1000;
@@ -19,4 +19,4 @@ std::string body_of(const StopRecord& record, const std::string& salt);
 // True if the body names one of these agents. False also if it is no JSON.
 bool names_any(std::string_view body, const std::set<std::string>& agents);
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

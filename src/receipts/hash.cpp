@@ -1,4 +1,4 @@
-#include "store/receipts/hash.hpp"
+#include "receipts/hash.hpp"
 
 #include <array>
 #include <new>
@@ -9,7 +9,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 namespace {
 
 std::string hex_digits(const unsigned char* bytes, std::size_t count) {
@@ -59,4 +59,4 @@ std::string ChainHash::of(std::string_view text) const {
   return hex_digits(digest.data(), size);
 }
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

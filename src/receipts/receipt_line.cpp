@@ -1,4 +1,4 @@
-#include "store/receipts/receipt_line.hpp"
+#include "receipts/receipt_line.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 namespace {
 
 constexpr std::size_t hash_digits = 64;
@@ -154,4 +154,4 @@ std::optional<Receipt> receipt_of(std::string_view line, std::string& problem) {
   return receipt;
 }
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

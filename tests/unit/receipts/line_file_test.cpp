@@ -1,5 +1,5 @@
 // LineFile: lines are the same wherever they end, in the file and in what is read of it at once.
-#include "store/receipts/line_file.hpp"
+#include "receipts/line_file.hpp"
 
 #include "support/catch.hpp"
 #include "support/store/receipts.hpp"
@@ -12,7 +12,7 @@
 #include <vector>
 
 using namespace agentcore;
-using agentcore::detail::store::LineFile;
+using agentcore::detail::receipts::LineFile;
 using agentcore::test::set_receipt_content;
 using agentcore::test::StoreFolder;
 

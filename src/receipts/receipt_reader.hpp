@@ -1,9 +1,9 @@
 // Reading and verifying the lines of a file of receipts.
 #pragma once
 
-#include "store/receipts/hash.hpp"
-#include "store/receipts/line_file.hpp"
-#include "store/receipts/receipt_line.hpp"
+#include "receipts/hash.hpp"
+#include "receipts/line_file.hpp"
+#include "receipts/receipt_line.hpp"
 
 #include <agentcore/error.hpp>
 #include <agentcore/receipt_file.hpp>
@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 
 // Why a path or a key cannot be used by `function`; nothing if they can.
 std::optional<Error> problem_of(const std::string& path, const std::string& key, const char* function);
@@ -23,4 +23,4 @@ std::optional<Error> problem_of(const std::string& path, const std::string& key,
 Result<ReceiptCheck> check_receipts(LineFile& file, const ChainHash& hash,
                                     const std::function<void(Receipt&)>& visit = {});
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

@@ -1,14 +1,14 @@
 // LostCount: how many receipts were lost since the last one, in a file of its own.
 #pragma once
 
-#include "store/receipts/line_file.hpp"
+#include "receipts/line_file.hpp"
 
 #include <agentcore/error.hpp>
 
 #include <cstdint>
 #include <string>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 
 // The file has its full size from the beginning, and its bytes are replaced: a full disk does not prevent
 // that. It names the receipt after which they were lost, so nothing has to be written when a later receipt
@@ -27,4 +27,4 @@ class LostCount {
   LineFile file_;
 };
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

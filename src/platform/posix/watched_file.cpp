@@ -1,8 +1,10 @@
-#include "store/watched_file.hpp"
+#include "platform/posix/watched_file.hpp"
+
+#ifndef _WIN32
 
 #include <sys/stat.h>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::platform {
 
 std::optional<WatchedFile::Identity> WatchedFile::look_at(const std::string& path) noexcept {
   struct stat status {};
@@ -38,4 +40,6 @@ Error WatchedFile::truncated() const {
   return {Errc::store_corrupt, path_ + " was truncated while it was open; restore it from a backup"};
 }
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::platform
+
+#endif

@@ -1,4 +1,6 @@
-#include "store/lock_file.hpp"
+#include "platform/posix/lock_file.hpp"
+
+#ifndef _WIN32
 
 #include <algorithm>
 #include <array>
@@ -13,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::platform {
 namespace {
 
 // The process that wrote its id into the lock file: " (process 123)", or "" if there is none.
@@ -91,4 +93,6 @@ LockFile::~LockFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::platform
+
+#endif

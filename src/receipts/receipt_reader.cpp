@@ -1,6 +1,6 @@
-#include "store/receipts/receipt_reader.hpp"
+#include "receipts/receipt_reader.hpp"
 
-#include "store/receipts/receipt_chain.hpp"
+#include "receipts/receipt_chain.hpp"
 
 #include <new>
 #include <utility>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 namespace agentcore {
-namespace detail::store {
+namespace detail::receipts {
 
 std::optional<Error> problem_of(const std::string& path, const std::string& key, const char* function) {
   const auto refuse = [function](const char* what) {
@@ -101,22 +101,22 @@ Result<std::string> json_of_file(const std::string& path) {
 }
 
 }  // namespace
-}  // namespace detail::store
+}  // namespace detail::receipts
 
 Result<ReceiptCheck> verify_receipts(const std::string& path, VerifyOptions options) {
   try {
-    Result<ReceiptCheck> check = detail::store::verify_file(path, options);
-    detail::store::wipe(options.key);
+    Result<ReceiptCheck> check = detail::receipts::verify_file(path, options);
+    detail::receipts::wipe(options.key);
     return check;
   } catch (const std::bad_alloc&) {
-    detail::store::wipe(options.key);
+    detail::receipts::wipe(options.key);
     return Error{Errc::out_of_memory, "no memory to verify the receipts"};
   }
 }
 
 Result<std::string> receipts_to_json(const std::string& path) {
   try {
-    return detail::store::json_of_file(path);
+    return detail::receipts::json_of_file(path);
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, "no memory for the receipts"};
   }

@@ -1,6 +1,6 @@
-#include "store/receipts/receipt_chain.hpp"
+#include "receipts/receipt_chain.hpp"
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 
 std::string hash_of(const Receipt& receipt, const ChainHash& chain) {
   // No member has a line break, so each list of members has one text.
@@ -41,4 +41,4 @@ std::string ReceiptChain::problem_of(const Receipt& receipt) const {
   return hash_.has_key() ? "was changed, or made with another key" : "was changed";
 }
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

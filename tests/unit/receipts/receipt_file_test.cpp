@@ -1,7 +1,7 @@
 // Receipts of stops in a file: their chain, what breaks it, and what does not.
-#include "store/receipts/hash.hpp"
-#include "store/receipts/receipt_chain.hpp"
-#include "store/receipts/receipt_line.hpp"
+#include "receipts/hash.hpp"
+#include "receipts/receipt_chain.hpp"
+#include "receipts/receipt_line.hpp"
 #include "support/store/receipts.hpp"
 #include "support/store/store_folder.hpp"
 
@@ -44,16 +44,16 @@ class FileSizeLimit {
 // The chain made anew by someone without the key, after a change of the first reason.
 std::string forged(const std::string& content) {
   std::string none, problem, prev, result;
-  const detail::store::ChainHash hash(none);
+  const detail::receipts::ChainHash hash(none);
   for (std::string line : receipt_lines(content)) {
     line.pop_back();
-    detail::store::Receipt receipt = detail::store::receipt_of(line, problem).value();
+    detail::receipts::Receipt receipt = detail::receipts::receipt_of(line, problem).value();
     const std::size_t reason = receipt.body->find("enough");
     if (receipt.number == 1) receipt.body->replace(reason, 6, "no one");
     receipt.prev = prev;
-    receipt.body_hash = detail::store::sha256(*receipt.body);
-    receipt.hash = prev = detail::store::hash_of(receipt, hash);
-    result += detail::store::line_of(receipt) + "\n";
+    receipt.body_hash = detail::receipts::sha256(*receipt.body);
+    receipt.hash = prev = detail::receipts::hash_of(receipt, hash);
+    result += detail::receipts::line_of(receipt) + "\n";
   }
   return result;
 }
@@ -62,9 +62,10 @@ std::string forged(const std::string& content) {
 
 TEST_CASE("a hash is that of the standard", "[receipts]") {
   // FIPS 180-2, appendix B.1, and RFC 4231, test case 6.
-  CHECK(detail::store::sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(detail::receipts::sha256("abc") ==
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   std::string secret(131, '\xaa');
-  const detail::store::ChainHash hash(secret);
+  const detail::receipts::ChainHash hash(secret);
   CHECK(secret.empty());
   CHECK(hash.of("Test Using Larger Than Block-Size Key - Hash Key First") ==
         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
@@ -140,7 +141,7 @@ TEST_CASE("a receipt is bounded whatever its record is", "[receipts][G15]") {
                                   .call_id = std::string(100'000, '\1'),
                                   .tool = std::string(100'000, '\1')});
   open_receipts(folder.file())->record(record);
-  CHECK(receipt_content(folder.file()).size() < detail::store::max_line_bytes);
+  CHECK(receipt_content(folder.file()).size() < detail::receipts::max_line_bytes);
   CHECK(verify_receipts(folder.file()).value().intact());
   const json body = json::parse(receipts_to_json(folder.file()).value())[0]["body"];
   CHECK(body["descendants"]["count"] == 100'000);
@@ -150,7 +151,7 @@ TEST_CASE("a receipt is bounded whatever its record is", "[receipts][G15]") {
 }
 
 TEST_CASE("a time of day is written the same way whatever it is", "[receipts]") {
-  using detail::store::text_of_time;
+  using detail::receipts::text_of_time;
   CHECK(text_of_time(WallTime()) == "1970-01-01T00:00:00.000000Z");
   CHECK(text_of_time(WallTime(std::chrono::seconds(1))) == "1970-01-01T00:00:01.000000Z");
   CHECK(text_of_time(WallTime(std::chrono::microseconds(-1))) == "1970-01-01T00:00:00.000000Z");
@@ -287,7 +288,7 @@ TEST_CASE("the first wrong receipt is named with what is wrong", "[receipts]") {
           "is not a receipt: {\"format\":\"agentcore-receipt-1\",\"mac\":\" is expected at byte 1");
   }
   SECTION("a line without an end") {
-    changed[3] = std::string(detail::store::max_line_bytes + 2, 'x');
+    changed[3] = std::string(detail::receipts::max_line_bytes + 2, 'x');
     CHECK(check_of(changed).line == 4);
     CHECK(check_of(changed).problem == "has more than 16777216 bytes");
   }

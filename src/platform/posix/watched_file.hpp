@@ -1,6 +1,8 @@
 // WatchedFile: whether the file of a path is still the one that was there.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/error.hpp>
 
 #include <cstdint>
@@ -8,11 +10,11 @@
 #include <string>
 #include <utility>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::platform {
 
 // A process that has a file open notices nothing when somebody removes, replaces or truncates it: what it
 // writes then is lost.
-class WatchedFile {
+class AGENTCORE_INTERNAL_API WatchedFile {
  public:
   explicit WatchedFile(std::string path) : path_(std::move(path)) {}
 
@@ -38,4 +40,4 @@ class WatchedFile {
   std::optional<Identity> noted_;
 };
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::platform

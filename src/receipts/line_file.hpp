@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 
 class LineFile {
  public:
@@ -56,4 +56,4 @@ class LineFile {
   std::uint64_t read_ = 0;
 };
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts

@@ -1,15 +1,17 @@
 // LockFile: at most one store at a time writes a file.
 #pragma once
 
+#include "core/internal_api.hpp"
+
 #include <agentcore/error.hpp>
 
 #include <string>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::platform {
 
 // Holds an exclusive lock on a file. That must not be the database: when a process closes any descriptor of a
 // file, POSIX ends all locks of the process on that file, and SQLite has such locks there.
-class LockFile {
+class AGENTCORE_INTERNAL_API LockFile {
  public:
   LockFile() noexcept = default;
   // Creates the file with mode 0600 if it is missing. `store_in_use` names the process that has the lock.
@@ -31,4 +33,4 @@ class LockFile {
   int descriptor_ = -1;
 };
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::platform

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace agentcore::detail::store {
+namespace agentcore::detail::receipts {
 
 // 64 hexadecimal digits. Throws std::bad_alloc.
 std::string sha256(std::string_view text);
@@ -35,4 +35,4 @@ class ChainHash {
   std::string key_;
 };
 
-}  // namespace agentcore::detail::store
+}  // namespace agentcore::detail::receipts
