@@ -601,7 +601,7 @@ inline drain_begin() {
      ok = true; done = false;
 #endif
 #ifdef M_PAUSE_UNASKED
-     done = false;
+     if :: told[x] -> done = false :: else fi;
 #endif
 #ifdef M_TOLD_UNASKED
      if :: told[x] -> ok = true; done = false :: else fi;
