@@ -19,7 +19,7 @@ Engine::Engine(RuntimeOptions options)
     : state_(options.clock),
       log_(state_, std::move(options.log)),
       descriptors_(state_, log_, *waker_, options.backend),
-      work_(state_, *waker_),
+      work_(state_),
       calls_(state_, log_, descriptors_, work_, *waker_),
       cycle_(state_, descriptors_, work_, calls_, *waker_),
       driver_(state_, descriptors_, work_, calls_, cycle_, options.poll_budget),
@@ -39,9 +39,17 @@ void Engine::close() {
   work_.posts.close();
   work_.timers.clear();
   work_.boot_timers.clear();
-  work_.sources.retire_all(std::move(sources));
+  work_.sources.retire_all(std::move(sources), state_.in_poll);
   descriptors_.close();
   log_.close();
+}
+
+void Engine::add_source(std::shared_ptr<Source> source) {
+  assert(on_loop_thread());
+  if (closed() || !source) return;
+  const bool has_work = source->has_work() || source->has_end_work();
+  work_.sources.add(std::move(source));
+  if (has_work) waker_->notify();
 }
 
 std::uint64_t Engine::start_timer(TimePoint when, std::function<void()> function, TimerUse use) {

@@ -71,8 +71,8 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
 
   // Sources. A source is called only while the engine holds it or a poll is inside it; one that is removed
   // during a poll is released at its end. @loop_thread
-  void add_source(std::shared_ptr<Source> source) { work_.sources.add(std::move(source)); }
-  void remove_source(const Source* source) { work_.sources.remove(source); }
+  void add_source(std::shared_ptr<Source> source);
+  void remove_source(const Source* source) { work_.sources.remove(source, state_.in_poll); }
 
   // Descriptors. The handler must stay alive until unwatch(), which may be called from within it, and must be
   // called before the descriptor's number can serve something else. When watch() or rewatch()

@@ -5,9 +5,8 @@
 #include "loop/loop_state.hpp"
 #include "loop/post_queue.hpp"
 #include "loop/ready_list.hpp"
-#include "loop/source_list.hpp"
+#include "loop/source.hpp"
 #include "loop/timer_queue.hpp"
-#include "loop/waker.hpp"
 
 #include <agentcore/clock.hpp>
 
@@ -19,7 +18,7 @@ namespace agentcore::detail::loop {
 
 // The queues of an engine. @loop_thread, but for PostQueue::push()
 struct LoopWork {
-  LoopWork(const LoopState& loop_state, Waker& waker) : state(loop_state), sources(loop_state, waker) {}
+  explicit LoopWork(const LoopState& loop_state) : state(loop_state) {}
 
   // Adds a timer of Clock::boot_time(), for which nothing waits. Its id differs from those of all others.
   std::uint64_t add_boot_timer(TimePoint when, std::function<void()> function);

@@ -5,7 +5,7 @@
 #include "loop/loop_descriptors.hpp"
 #include "loop/loop_state.hpp"
 #include "loop/loop_work.hpp"
-#include "loop/poll_budget.hpp"
+#include "loop/source.hpp"
 #include "loop/waker.hpp"
 
 #include <cstddef>

@@ -4,7 +4,9 @@
 #include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
 #include "loop/time.hpp"
+#include "platform/boot_timer.hpp"
 
+#include <agentcore/clock.hpp>
 #include <agentcore/runtime.hpp>
 
 #include <algorithm>
@@ -88,6 +90,10 @@ Timer Runtime::call_after(Duration delay, std::function<void()> function) {
   if (engine_->refuses_thread("Runtime::call_after")) return {};
   const TimePoint when = detail::loop::later(engine_->now(), delay);
   return Timer(engine_, engine_->start_timer(when, std::move(function)));
+}
+
+TimePoint SystemClock::boot_time() const noexcept {
+  return detail::platform::boot_time();
 }
 
 TimePoint Runtime::now() const noexcept {

@@ -1,7 +1,7 @@
 // The members of a record that are a deadline.
 #pragma once
 
-#include "loop/wall_deadline.hpp"
+#include "loop/time.hpp"
 #include "persist/json_fields.hpp"
 #include "persist/record_text.hpp"
 

@@ -1,7 +1,7 @@
 // A message that waits in a mailbox as a record.
 #pragma once
 
-#include "loop/wall_deadline.hpp"
+#include "loop/time.hpp"
 
 #include <agentcore/clock.hpp>
 #include <agentcore/message.hpp>

@@ -2,7 +2,7 @@
 
 #include "core/agent_access.hpp"
 #include "core/gates.hpp"
-#include "loop/wall_deadline.hpp"
+#include "loop/time.hpp"
 #include "mailbox/without_limit.hpp"
 #include "persist/context_record.hpp"
 #include "tree/options.hpp"

@@ -1,7 +1,7 @@
 // NumberPass: a pass over entries that are numbered in the order in which they were added.
 #pragma once
 
-#include "loop/poll_budget.hpp"
+#include "loop/source.hpp"
 
 #include <cstdint>
 #include <utility>

@@ -1,7 +1,7 @@
 // StoredTurn: what a store keeps of a turn in progress, beside the conversation.
 #pragma once
 
-#include "loop/wall_deadline.hpp"
+#include "loop/time.hpp"
 #include "turn/questions.hpp"
 #include "turn/turn_data.hpp"
 

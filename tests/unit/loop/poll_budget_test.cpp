@@ -1,6 +1,5 @@
 // How much work a poll does, and how often it looks at the clock.
-#include "loop/poll_budget.hpp"
-
+#include "loop/source.hpp"
 #include "support/catch.hpp"
 
 #include <chrono>

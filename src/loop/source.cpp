@@ -1,27 +1,41 @@
-#include "loop/source_list.hpp"
+#include "loop/source.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <bit>
 
 namespace agentcore::detail::loop {
 
-void SourceList::add(std::shared_ptr<Source> source) {
-  assert(state_.on_loop_thread());
-  if (state_.closed || !source) return;
-  const bool has_work = source->has_work() || source->has_end_work();
-  prepare_to_retire();
-  sources_.push_back(std::move(source));
-  if (has_work) waker_.notify();
+bool PollBudget::spend_slow() noexcept {
+  return take(used_ > 0);
 }
 
-void SourceList::remove(const Source* source) {
+bool PollBudget::take(bool reads_clock) noexcept {
+  if (used_ == steps_ || (reads_clock && clock_.now() >= end_)) exhausted_ = true;
+  if (!exhausted_) ++used_;
+  next_check_ = exhausted_ ? used_ : next_check();
+  return !exhausted_;
+}
+
+// A power of two up to 64, then a multiple of 64.
+std::uint32_t PollBudget::next_check() const noexcept {
+  constexpr std::uint32_t longest = 64;
+  return std::min(steps_,
+                  used_ <= longest ? std::bit_ceil(used_) : (used_ + longest - 1) / longest * longest);
+}
+
+void SourceList::add(std::shared_ptr<Source> source) {
+  prepare_to_retire();
+  sources_.push_back(std::move(source));
+}
+
+void SourceList::remove(const Source* source, bool in_poll) {
   const auto found = std::find_if(sources_.begin(), sources_.end(),
                                   [source](const auto& held) { return held && held.get() == source; });
   if (found == sources_.end()) return;
   std::shared_ptr<Source> removed = std::move(*found);
   // A running poll reads the list by index: it removes the null pointer at its end.
-  if (!state_.in_poll) sources_.erase(found);
-  retire(std::move(removed));
+  if (!in_poll) sources_.erase(found);
+  retire(std::move(removed), in_poll);
 }
 
 bool SourceList::any_has_work() const noexcept {
@@ -48,11 +62,11 @@ std::vector<std::shared_ptr<Source>> SourceList::take_and_report_closed() {
   return taken;
 }
 
-void SourceList::retire_all(std::vector<std::shared_ptr<Source>> taken) {
+void SourceList::retire_all(std::vector<std::shared_ptr<Source>> taken, bool in_poll) {
   for (auto& source : taken)
-    if (source) retire(std::move(source));
+    if (source) retire(std::move(source), in_poll);
   taken.clear();
-  for (auto& [type, service] : std::exchange(services_, {})) retire(std::move(service));
+  for (auto& [type, service] : std::exchange(services_, {})) retire(std::move(service), in_poll);
 }
 
 void SourceList::prepare_to_retire() {
@@ -60,8 +74,8 @@ void SourceList::prepare_to_retire() {
   if (retired_.capacity() < needed) retired_.reserve(2 * needed);
 }
 
-void SourceList::retire(std::shared_ptr<void> object) {
-  if (state_.in_poll) retired_.push_back(std::move(object));
+void SourceList::retire(std::shared_ptr<void> object, bool in_poll) {
+  if (in_poll) retired_.push_back(std::move(object));
 }
 
 void SourceList::release_retired() {
