@@ -14,9 +14,10 @@ constexpr std::uint64_t boot_timer = std::uint64_t{1} << 31U;
 
 }  // namespace
 
-std::uint64_t LoopWork::add_boot_timer(TimePoint when, std::function<void()> function) {
-  return boot_timers.add(std::max(when, state.clock->boot_time()), std::move(function), TimerUse::watch) |
-         boot_timer;
+std::uint64_t LoopWork::add_timer(TimePoint when, std::function<void()> function, TimerUse use) {
+  const TimePoint due = std::max(when, time_of(use));
+  if (use != TimerUse::boot_watch) return timers.add(due, std::move(function), use);
+  return boot_timers.add(due, std::move(function), TimerUse::watch) | boot_timer;
 }
 
 bool LoopWork::cancel_timer(std::uint64_t id) noexcept {
@@ -27,12 +28,12 @@ std::optional<TimePoint> LoopWork::next_timer() const noexcept {
   const std::optional<TimePoint> next = timers.next();
   const std::optional<TimePoint> boot = boot_timers.next();
   if (!boot) return next;
-  const Duration left = *boot - state.clock->boot_time();  // first, so that the result is not too early
-  return std::min(next.value_or(TimePoint::max()), later(state.now(), left));
+  const Duration left = *boot - clock.boot_time();  // first, so that the result is not too early
+  return std::min(next.value_or(TimePoint::max()), later(clock.now(), left));
 }
 
 std::optional<Duration> LoopWork::until_next_timer() const noexcept {
-  const TimePoint now = state.now(), boot_now = state.clock->boot_time();
+  const TimePoint now = clock.now(), boot_now = clock.boot_time();
   const std::optional<TimePoint> next = timers.next_after(now);
   const std::optional<TimePoint> boot = boot_timers.next_after(boot_now);
   if (!next && !boot) return std::nullopt;
@@ -40,9 +41,9 @@ std::optional<Duration> LoopWork::until_next_timer() const noexcept {
 }
 
 bool LoopWork::has_ready() const {
-  if (!ready.empty() || !posts.empty()) return true;
-  if (const auto next = timers.next(); next && *next <= state.now()) return true;
-  if (const auto next = boot_timers.next(); next && *next <= state.clock->boot_time()) return true;
+  if (!found.empty() || !posts.empty()) return true;
+  if (const auto next = timers.next(); next && *next <= clock.now()) return true;
+  if (const auto next = boot_timers.next(); next && *next <= clock.boot_time()) return true;
   return sources.any_has_work();
 }
 

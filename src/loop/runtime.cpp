@@ -37,6 +37,10 @@ std::string_view to_string(RunEnd end) noexcept {
   return run_end_names.name(end);
 }
 
+TimePoint SystemClock::boot_time() const noexcept {
+  return detail::platform::boot_time();
+}
+
 Runtime::Runtime(RuntimeOptions options)
     : engine_(std::make_shared<detail::loop::Engine>(checked(std::move(options)))) {
 }
@@ -44,13 +48,11 @@ Result<std::unique_ptr<Runtime>> Runtime::make(RuntimeOptions options) {
   return detail::core::make<Runtime>(std::move(options));
 }
 Runtime::~Runtime() {
-  if (engine_->in_forked_child()) {
-    engine_->abandon();
-    detail::core::keep_for_ever(std::move(engine_));
-    return;
-  }
-  static_cast<void>(engine_->refuses_thread("Runtime::~Runtime"));  // logged; the end cannot be refused
+  const bool is_child = engine_->in_forked_child();
+  // Logged; the end cannot be refused.
+  if (!is_child) static_cast<void>(engine_->refuses_thread("Runtime::~Runtime"));
   engine_->close();
+  if (is_child) detail::core::keep_for_ever(std::move(engine_));
 }
 
 // driver() keeps the engine alive during the call: a callback may destroy this Runtime.
@@ -78,7 +80,7 @@ std::optional<TimePoint> Runtime::next_deadline() const {
 Subscription Runtime::on_wake(std::function<void()> wake) {
   detail::core::require_function(wake != nullptr, "Runtime::on_wake: wake");
   if (engine_->refuses_thread("Runtime::on_wake")) return {};
-  return engine_->on_wake(std::move(wake)).of_loop(engine_);
+  return engine_->waker()->on_wake(std::move(wake)).of_loop(engine_);
 }
 void Runtime::post(std::function<void()> function) {
   detail::core::require_function(function != nullptr, "Runtime::post: function");
@@ -90,10 +92,6 @@ Timer Runtime::call_after(Duration delay, std::function<void()> function) {
   if (engine_->refuses_thread("Runtime::call_after")) return {};
   const TimePoint when = detail::loop::later(engine_->now(), delay);
   return Timer(engine_, engine_->start_timer(when, std::move(function)));
-}
-
-TimePoint SystemClock::boot_time() const noexcept {
-  return detail::platform::boot_time();
 }
 
 TimePoint Runtime::now() const noexcept {

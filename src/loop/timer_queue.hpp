@@ -14,8 +14,9 @@
 namespace agentcore::detail::loop {
 
 enum class TimerUse : std::uint8_t {
-  work,   // something waits for it: until then the loop is not idle
-  watch,  // nothing waits for it, as for the end of a lease
+  work,        // something waits for it: until then the loop is not idle
+  watch,       // nothing waits for it
+  boot_watch,  // the same, at a time of Clock::boot_time(), which passes while the machine sleeps
 };
 
 // A binary heap over slots that know their place in it: add, cancel and take are O(log n) and allocate only
@@ -23,7 +24,7 @@ enum class TimerUse : std::uint8_t {
 // @loop_thread
 class AGENTCORE_INTERNAL_API TimerQueue {
  public:
-  // The new timer's id: never 0, never one that was handed out before.
+  // The new timer's id: never 0, never one that was handed out before. A queue has the times of one clock.
   std::uint64_t add(TimePoint when, std::function<void()> function, TimerUse use = TimerUse::work);
 
   // True when the timer was still pending. Its function is destroyed when the queue is consistent again, so

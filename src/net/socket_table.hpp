@@ -2,7 +2,7 @@
 // that each one serves.
 #pragma once
 
-#include "loop/io.hpp"
+#include "loop/loop_wait.hpp"
 #include "net/socket_counts.hpp"
 #include "net/socket_twins.hpp"
 

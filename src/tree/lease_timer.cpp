@@ -16,7 +16,7 @@ void LeaseTimer::start(TimePoint when) {
     when_.reset();
     update();
   };
-  const std::uint64_t timer = tree_.engine->start_boot_timer(when, end);
+  const std::uint64_t timer = tree_.engine->start_timer(when, end, loop::TimerUse::boot_watch);
   timer_ = Timer(tree_.engine->weak_from_this(), timer);
   when_ = when;
 }

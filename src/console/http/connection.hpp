@@ -5,7 +5,7 @@
 #include "console/http/response.hpp"
 #include "console/http/sockets.hpp"
 #include "console/http/stream.hpp"
-#include "loop/io.hpp"
+#include "loop/loop_wait.hpp"
 
 #include <agentcore/clock.hpp>
 

@@ -8,7 +8,7 @@
 #include "console/http/sockets.hpp"
 #include "console/http/stream_pump.hpp"
 #include "loop/engine.hpp"
-#include "loop/io.hpp"
+#include "loop/loop_wait.hpp"
 
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>

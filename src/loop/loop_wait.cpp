@@ -1,12 +1,10 @@
-#include "loop/loop_descriptors.hpp"
+#include "loop/loop_wait.hpp"
 
 #include "loop/time.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <new>
-#include <string>
 #include <utility>
 
 namespace agentcore::detail::loop {
@@ -20,8 +18,8 @@ bool is_lack(int error) noexcept {
 
 }  // namespace
 
-void LoopDescriptors::ensure_open() {
-  if (all_open_) return;
+LoopWait::Changes LoopWait::ensure_open() {
+  if (all_open_) return {};
   int error = 0;
   const auto opened = [&error](bool success) {
     if (!success && error == 0) error = errno;
@@ -30,13 +28,14 @@ void LoopDescriptors::ensure_open() {
   all_open_ = opened(try_open_poller());
   all_open_ = opened(try_open_wake()) && all_open_;
   if (all_open_ && host_asked_) all_open_ = opened(try_open_host_descriptor());
-  report_lack(error);
-  report_no_timer();
+  const bool was_lacking = std::exchange(lacking_, error != 0);
+  if (lacking_) retry_at_ = later(clock_.now(), retry_after);
+  return {was_lacking ? 0 : error, was_lacking && !lacking_, std::exchange(timer_error_, 0)};
 }
 
 // Opens the poller if necessary. Returns false if poll(2) is used because epoll could not be opened; errno
 // then has the reason.
-bool LoopDescriptors::try_open_poller() {
+bool LoopWait::try_open_poller() {
   if (poller_ && !stand_in_) return true;
   int error = 0;
   if (backend_ != LoopBackend::poll) {
@@ -55,7 +54,7 @@ bool LoopDescriptors::try_open_poller() {
 }
 
 // Opens and watches the wake-up if necessary. False when the system refused: errno has the reason.
-bool LoopDescriptors::try_open_wake() {
+bool LoopWait::try_open_wake() {
   if (wake_watched_) return true;
   const int descriptor = waker_.open(!poller_->has_descriptor());
   wake_watched_ = descriptor >= 0 && poller_->watch_wake(descriptor);
@@ -64,7 +63,7 @@ bool LoopDescriptors::try_open_wake() {
 
 // Opens the host's descriptor if necessary. The timer comes first: a host that has the descriptor may rely
 // on it alone. False when the system refused: errno has the reason.
-bool LoopDescriptors::try_open_host_descriptor() {
+bool LoopWait::try_open_host_descriptor() {
   if (!try_open_timer()) return false;
   if (host_descriptor_ < 0)
     host_descriptor_ = poller_->has_descriptor() ? poller_->open_descriptor() : waker_.open(true);
@@ -74,76 +73,48 @@ bool LoopDescriptors::try_open_host_descriptor() {
 
 // Opens the timer if necessary and possible. False if the system has no descriptor left for it. Without a
 // timer for another reason the host has to wait for next_deadline().
-bool LoopDescriptors::try_open_timer() {
-  if (!state_.has_system_clock || !poller_->has_descriptor() || timer_open_) return true;
+bool LoopWait::try_open_timer() {
+  if (!has_system_clock_ || !poller_->has_descriptor() || timer_open_) return true;
   timer_open_ = poller_->open_timer();
   if (timer_open_ || is_lack(errno)) return timer_open_;
   timer_error_ = errno;
   return true;
 }
 
-void LoopDescriptors::report_no_timer() {
-  if (const int error = std::exchange(timer_error_, 0))
-    log_.write(LogLevel::warning, "the system has no timer for poll_descriptor(): wait for next_deadline()",
-               {{"error", std::generic_category().message(error)}});
-}
-
-// `error`: the errno of what could not be opened; 0: all is open. Logs when that changes.
-void LoopDescriptors::report_lack(int error) {
-  const bool lacking = error != 0;
-  if (lacking) retry_at_ = later(state_.now(), retry_after);
-  if (std::exchange(lacking_, lacking) == lacking) return;
-  if (lacking)
-    log_.write(LogLevel::warning,
-               "the system has no descriptor left for the loop: it looks for work every 10 ms",
-               {{"error", std::generic_category().message(error)}});
-  else
-    log_.write(LogLevel::info, "the loop has its descriptors", {});
-}
-
-std::error_code LoopDescriptors::watch(int descriptor, IoEvents events, IoHandler& handler) {
-  assert(state_.on_loop_thread());
-  if (!state_.closed) ensure_open();
-  if (state_.closed) return std::make_error_code(std::errc::operation_canceled);
+std::error_code LoopWait::watch(int descriptor, IoEvents events, IoHandler& handler) {
   if (poller_->add(descriptor, events, handler)) return {};
   return {errno, std::generic_category()};
 }
 
-std::error_code LoopDescriptors::rewatch(int descriptor, IoEvents events) {
-  assert(state_.on_loop_thread());
+std::error_code LoopWait::rewatch(int descriptor, IoEvents events) {
   if (!poller_ || poller_->modify(descriptor, events)) return {};
   return {errno, std::generic_category()};
 }
 
-void LoopDescriptors::unwatch(int descriptor) {
+void LoopWait::unwatch(int descriptor) {
   if (poller_) poller_->remove(descriptor);
 }
 
-Duration LoopDescriptors::limited_wait(Duration at_most) const noexcept {
+Duration LoopWait::limited_wait(Duration at_most) const noexcept {
   return wake_watched_ ? at_most : std::min(at_most, retry_after);
 }
 
-void LoopDescriptors::request_host_descriptor() {
-  if (!std::exchange(host_asked_, true)) all_open_ = false;
-  if (host_descriptor_ < 0) ensure_open();
-}
-
-std::optional<TimePoint> LoopDescriptors::host_retry_at() const noexcept {
+std::optional<TimePoint> LoopWait::host_retry_at() const noexcept {
   if (!host_asked_ || host_descriptor_ >= 0) return std::nullopt;
   return retry_at_;
 }
 
-void LoopDescriptors::arm_timers(std::optional<TimePoint> next, std::optional<TimePoint> boot) noexcept {
-  if (state_.closed || !poller_) return;
-  if (timer_open_ && next) poller_->arm_timer(*next, state_.now());
+void LoopWait::arm_timers(std::optional<TimePoint> next, std::optional<TimePoint> boot) noexcept {
+  if (!poller_) return;
+  if (timer_open_ && next) poller_->arm_timer(*next, clock_.now());
   if (boot && open_boot_timer()) boot_timer_.arm(*boot);
 }
 
 // Opens and watches the timer if necessary and possible. Without it a lease that ends while the machine
 // sleeps is noticed by the next thing that the loop does.
-bool LoopDescriptors::open_boot_timer() noexcept {
+bool LoopWait::open_boot_timer() noexcept {
   if (boot_timer_watched_) return true;
-  if (!state_.has_system_clock || !boot_timer_.open()) return false;
+  if (!has_system_clock_ || !boot_timer_.open()) return false;
   try {
     boot_timer_watched_ = poller_->add(boot_timer_.descriptor(), IoEvents::readable, on_boot_timer_);
   } catch (const std::bad_alloc&) {
@@ -152,9 +123,9 @@ bool LoopDescriptors::open_boot_timer() noexcept {
   return boot_timer_watched_;
 }
 
-void LoopDescriptors::mute(bool muted) noexcept {
+void LoopWait::mute(bool muted) noexcept {
   muted_ = muted;
-  if (poller_ && !state_.closed) poller_->mute(muted);
+  if (poller_) poller_->mute(muted);
 }
 
 }  // namespace agentcore::detail::loop

@@ -1,13 +1,12 @@
-// LoopDescriptors: what the loop waits with: the poller, the wake-up, and the descriptor for a foreign loop.
+// LoopWait: what the loop waits with: the poller, the wake-up, and the descriptor for a foreign loop.
 #pragma once
 
 #include "core/internal_api.hpp"
-#include "loop/host_log.hpp"
-#include "loop/io.hpp"
-#include "loop/loop_state.hpp"
 #include "loop/waker.hpp"
 #include "platform/boot_timer.hpp"
+#include "platform/poller.hpp"
 
+#include <agentcore/clock.hpp>
 #include <agentcore/runtime.hpp>
 
 #include <memory>
@@ -17,13 +16,20 @@
 
 namespace agentcore::detail::loop {
 
+// What the rest of the library uses of the poller: events of descriptors, and who gets them.
+using platform::has;
+using platform::IoEvents;
+using platform::IoHandler;
+
 // Each of them needs a descriptor of the system, which may have none left. Then the loop works without: it
-// polls every `retry_after`, tries again to open what is missing, and logs when the lack begins and ends.
-// Functions that open descriptors may call the log sink, which may close the engine. @loop_thread
-class AGENTCORE_INTERNAL_API LoopDescriptors {
+// polls every `retry_after`, and tries again to open what is missing. @loop_thread
+class AGENTCORE_INTERNAL_API LoopWait {
  public:
-  LoopDescriptors(const LoopState& state, HostLog& log, Waker& waker, LoopBackend backend)
-      : state_(state), log_(log), waker_(waker), backend_(backend) {}
+  LoopWait(const Clock& clock, Waker& waker, LoopBackend backend)
+      : clock_(clock),
+        has_system_clock_(dynamic_cast<const SystemClock*>(&clock) != nullptr),
+        waker_(waker),
+        backend_(backend) {}
 
   // For tests: this poller is used, which never waits, so that it needs no wake-up. Called before anything is
   // opened.
@@ -31,12 +37,18 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
     poller_ = std::move(poller);
     wake_watched_ = true;
   }
-  // Opens what is not open yet. May call the log sink.
-  void ensure_open();
+  // What the log is to say about a call of ensure_open(). The numbers are those of errno; 0: nothing.
+  struct Changes {
+    int lack_began = 0;  // the system has too few descriptors from now on
+    bool lack_ended = false;
+    int no_timer = 0;  // the system has no timers for the host's descriptor
+  };
+  // Opens what is not open yet.
+  Changes ensure_open();
   // True when the system had too few descriptors, and it is time to call ensure_open() again.
-  bool is_retry_due() const noexcept { return lacking_ && state_.now() >= retry_at_; }
+  bool is_retry_due() const noexcept { return lacking_ && clock_.now() >= retry_at_; }
 
-  // Documented at Engine. watch() may call the log sink.
+  // Documented at Engine. watch() comes after ensure_open().
   std::error_code watch(int descriptor, IoEvents events, IoHandler& handler);
   std::error_code rewatch(int descriptor, IoEvents events);
   void unwatch(int descriptor);
@@ -48,9 +60,10 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
   // short then.
   Duration limited_wait(Duration at_most) const noexcept;
 
-  // The host asks for its descriptor: opens it, and from now on the timer and the lack concern it, too. May
-  // call the log sink.
-  void request_host_descriptor();
+  // The host asks for its descriptor: from now on ensure_open() opens it, too, with its timer.
+  void request_host_descriptor() noexcept {
+    if (!std::exchange(host_asked_, true)) all_open_ = false;
+  }
   int host_descriptor() const noexcept { return host_descriptor_; }  // -1: not open
   // True if it becomes readable for everything, timers and sockets included.
   bool host_descriptor_reports_all() const noexcept { return host_descriptor_ >= 0 && timer_open_; }
@@ -79,11 +92,9 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
   bool try_open_host_descriptor();
   bool try_open_timer();
   bool open_boot_timer() noexcept;
-  void report_lack(int error);
-  void report_no_timer();
 
-  const LoopState& state_;
-  HostLog& log_;
+  const Clock& clock_;
+  bool has_system_clock_;  // its time is that of the system's timers
   Waker& waker_;
   LoopBackend backend_;
 
@@ -105,7 +116,7 @@ class AGENTCORE_INTERNAL_API LoopDescriptors {
   bool timer_open_ = false;  // host_descriptor_ becomes readable for timers, too
   int timer_error_ = 0;      // errno: the system has no timers for it, which is not logged yet
   bool all_open_ = false;    // the poller, the wake-up and, if asked for, host_descriptor_ are open
-  bool lacking_ = false;     // they are not, because the system refused: it has been logged
+  bool lacking_ = false;     // they are not, because the system refused
   TimePoint retry_at_{};     // while lacking_: when poll() tries again
   bool muted_ = false;
 };
