@@ -4,8 +4,6 @@
 #include "console/routes/router.hpp"
 #include "core/home_process.hpp"
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
-#include "loop/wrong_thread.hpp"
 
 #include <agentcore/agent_tree.hpp>
 #include <agentcore/console.hpp>

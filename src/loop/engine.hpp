@@ -12,6 +12,7 @@
 #include "loop/waker.hpp"
 
 #include <agentcore/clock.hpp>
+#include <agentcore/error.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/ref.hpp>
 #include <agentcore/runtime.hpp>
@@ -23,6 +24,7 @@
 #include <initializer_list>
 #include <memory>
 #include <random>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -184,5 +186,22 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
   std::mt19937_64 random_;
   std::uint64_t trees_ = 0;
 };
+
+// The error of a function of the loop thread that was called on another thread: Engine::refuses_thread().
+inline Error wrong_thread(const char* function) {
+  return {Errc::wrong_thread,
+          std::string(function) +
+              "() was called on another thread than that of the loop; call it in a function "
+              "that you pass to Runtime::post()"};
+}
+
+struct RuntimeAccess {
+  static const std::shared_ptr<Engine>& engine(const Runtime& runtime) noexcept { return runtime.engine_; }
+};
+
+// The engine of a Runtime, for the other parts of the library. Never null. @threadsafe
+inline const std::shared_ptr<Engine>& engine_of(const Runtime& runtime) noexcept {
+  return RuntimeAccess::engine(runtime);
+}
 
 }  // namespace agentcore::detail::loop

@@ -1,7 +1,5 @@
 #include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
-#include "loop/wrong_thread.hpp"
 #include "platform/descriptor.hpp"
 
 #include <agentcore/loop_attachment.hpp>

@@ -4,11 +4,9 @@
 #include "core/validate.hpp"
 #include "llm/active_calls.hpp"
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "loop/source.hpp"
 #include "loop/time.hpp"
 #include "loop/waker.hpp"
-#include "loop/wrong_thread.hpp"
 
 #include <agentcore/runtime.hpp>
 #include <agentcore/testing/scripted_client.hpp>

@@ -4,7 +4,6 @@
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
-#include "loop/wrong_thread.hpp"
 #include "tools/contain.hpp"
 
 #include <agentcore/display.hpp>

@@ -1,6 +1,6 @@
 // Agent: forwards to the core that its tree shares with all handles.
 #include "core/validate.hpp"
-#include "loop/wrong_thread.hpp"
+#include "loop/engine.hpp"
 #include "tree/call_verbs.hpp"
 #include "tree/mailboxes.hpp"
 #include "tree/resume.hpp"

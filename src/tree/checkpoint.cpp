@@ -1,6 +1,6 @@
 // export_agents() and import_agents().
 #include "core/agent_access.hpp"
-#include "loop/wrong_thread.hpp"
+#include "loop/engine.hpp"
 #include "tree/agent_documents.hpp"
 #include "tree/tree_core.hpp"
 

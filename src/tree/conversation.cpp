@@ -1,6 +1,6 @@
 // The functions of agentcore/conversation.hpp: forward to the core of the tree.
 #include "core/agent_access.hpp"
-#include "loop/wrong_thread.hpp"
+#include "loop/engine.hpp"
 #include "tree/tree_core.hpp"
 #include "tree/turn_verbs.hpp"
 

@@ -1,5 +1,5 @@
 #include "core/agent_access.hpp"
-#include "loop/wrong_thread.hpp"
+#include "loop/engine.hpp"
 #include "tree/tree_core.hpp"
 
 #include <agentcore/agent_tree.hpp>

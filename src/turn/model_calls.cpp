@@ -1,7 +1,7 @@
 #include "turn/model_calls.hpp"
 
 #include "core/validate.hpp"
-#include "loop/wrong_thread.hpp"
+#include "loop/engine.hpp"
 #include "turn/compactor.hpp"
 #include "turn/context_window.hpp"
 #include "turn/lingering_calls.hpp"

@@ -1,7 +1,7 @@
 // What an answer can make a call take of memory: no more than its limits, times a factor that the design
 // names.
 #include "llm/http/recording_handler.hpp"
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 #include "support/drive/http_call_fixture.hpp"
 #include "support/observe/counted_heap.hpp"

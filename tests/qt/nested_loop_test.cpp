@@ -1,6 +1,5 @@
 // A real Qt event loop that runs inside a callback, and one that runs after the callback.
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/agentcore.hpp>

@@ -1,6 +1,6 @@
 #include "sim/http_models.hpp"
 
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/observe/host_code.hpp"
 
 #include <algorithm>

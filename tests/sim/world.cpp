@@ -1,7 +1,6 @@
 #include "sim/world.hpp"
 
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "process/processes.hpp"
 #include "sim/held_call.hpp"
 #include "sim/world_run.hpp"

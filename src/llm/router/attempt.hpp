@@ -5,7 +5,6 @@
 #include "llm/router/router_call.hpp"
 #include "llm/router/slots.hpp"
 #include "loop/engine.hpp"
-#include "loop/wrong_thread.hpp"
 
 #include <agentcore/llm_client.hpp>
 

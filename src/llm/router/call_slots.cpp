@@ -1,5 +1,5 @@
 #include "llm/router/slots.hpp"
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 
 #include <agentcore/runtime.hpp>
 

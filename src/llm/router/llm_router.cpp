@@ -2,8 +2,7 @@
 #include "llm/router/router_call.hpp"
 #include "llm/router/router_options.hpp"
 #include "llm/router/slots.hpp"
-#include "loop/runtime_access.hpp"
-#include "loop/wrong_thread.hpp"
+#include "loop/engine.hpp"
 
 #include <agentcore/llm_router.hpp>
 #include <agentcore/runtime.hpp>

@@ -1,5 +1,5 @@
 // Compressed answers: what is offered, what is decoded, and what a small answer may become.
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 #include "support/drive/net_fixture.hpp"
 #include "support/sanitized.hpp"

@@ -1,5 +1,5 @@
 // A cut in every phase that a transfer can be in (G5, G6): one end, a closed connection, nothing left.
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 #include "support/drive/net_fixture.hpp"
 #include "support/wire/full_listener.hpp"

@@ -1,5 +1,5 @@
 // Cuts from other threads, from callbacks, in crowds, and around the end of the Runtime.
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 #include "support/drive/net_fixture.hpp"
 

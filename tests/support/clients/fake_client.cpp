@@ -1,7 +1,6 @@
 #include "support/clients/fake_client.hpp"
 
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/observe/host_code.hpp"
 
 #include <agentcore/history.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "llm/http/http_call.hpp"
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "net/stop_queue.hpp"
 #include "support/observe/chat_record.hpp"
 

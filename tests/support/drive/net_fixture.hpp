@@ -3,7 +3,6 @@
 #pragma once
 
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "net/call_handle.hpp"
 #include "net/curl_transport.hpp"
 #include "net/transport.hpp"

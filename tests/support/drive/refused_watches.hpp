@@ -2,7 +2,6 @@
 #pragma once
 
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 
 #include <agentcore/runtime.hpp>
 

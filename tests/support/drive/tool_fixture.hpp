@@ -1,7 +1,7 @@
 // Fixture for the tests of tools: an owner of calls that records its notifications, and a loop to drive.
 #pragma once
 
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 #include "support/observe/host_code.hpp"
 #include "tools/call_scope.hpp"

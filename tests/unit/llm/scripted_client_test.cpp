@@ -1,5 +1,5 @@
 // A model without a network.
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 #include "support/observe/chat_record.hpp"
 #include "support/observe/counted_heap.hpp"

@@ -1,6 +1,5 @@
 // A system that has no descriptor left for the loop, or refuses to watch one.
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 #include "support/drive/no_descriptors.hpp"

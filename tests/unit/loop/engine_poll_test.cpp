@@ -1,6 +1,5 @@
 // One poll: its order, its bounds, and what callbacks may do to it.
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 

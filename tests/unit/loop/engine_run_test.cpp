@@ -1,6 +1,5 @@
 // run_for() and run_until_idle(), with real time and with time moved by hand.
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 #include "support/observe/counted_heap.hpp"

@@ -1,6 +1,5 @@
 // A foreign loop that watches Runtime::poll_descriptor() alone: it misses no timer.
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 #include "support/drive/no_descriptors.hpp"

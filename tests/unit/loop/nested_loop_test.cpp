@@ -1,6 +1,5 @@
 // A loop of the host that runs inside a callback: it is not kept busy, and nothing is lost.
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/loop_fixture.hpp"
 

@@ -1,6 +1,5 @@
 // Runtime as a host sees it: its life, its foreign-loop interface, its threads.
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 #include "support/drive/latch.hpp"
 #include "support/drive/loop_fixture.hpp"

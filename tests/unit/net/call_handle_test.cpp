@@ -1,7 +1,6 @@
 #include "net/call_handle.hpp"
 
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "net/curl_transport.hpp"
 #include "net/stop_queue.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,6 @@
 #include "net/connection_pools.hpp"
 
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "net/curl_library.hpp"
 #include "support/catch.hpp"
 

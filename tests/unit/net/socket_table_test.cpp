@@ -1,7 +1,6 @@
 #include "net/socket_table.hpp"
 
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "net/call_handle.hpp"
 #include "net/curl_transport.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // Calls of the system that a signal of the host interrupts.
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "process/processes.hpp"
 #include "support/catch.hpp"
 #include "support/drive/process_fixture.hpp"

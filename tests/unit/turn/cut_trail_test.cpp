@@ -3,7 +3,7 @@
 
 #include "core/agent_table.hpp"
 #include "core/transitions.hpp"
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/runtime.hpp>

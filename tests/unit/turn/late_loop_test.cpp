@@ -1,5 +1,5 @@
 // What arrived before its time-out counts, although the loop is late.
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/drive/pipes.hpp"
 #include "support/drive/process_fixture.hpp"
 #include "support/drive/tool_turn.hpp"

@@ -2,7 +2,6 @@
 #include "llm/http/key_source.hpp"
 
 #include "loop/engine.hpp"
-#include "loop/runtime_access.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/runtime.hpp>

@@ -1,7 +1,7 @@
 // What is recorded of an exchange, and what is not.
 #include "llm/http/recording_handler.hpp"
 
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 #include "support/observe/recorder_lines.hpp"
 

@@ -1,5 +1,5 @@
 // A stop, whatever the call is at.
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "unit/llm/router/router_fixture.hpp"
 
 #include <agentcore/testing/scripted_client.hpp>

@@ -1,7 +1,7 @@
 // The order in which calls get slots.
 #include "llm/router/slots.hpp"
 
-#include "loop/runtime_access.hpp"
+#include "loop/engine.hpp"
 #include "support/catch.hpp"
 
 #include <agentcore/runtime.hpp>
