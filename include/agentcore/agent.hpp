@@ -381,11 +381,7 @@ class AGENTCORE_API Agent {
   Agent(detail::tree::TreeCore* core, std::uint64_t node) noexcept;
   void release() noexcept;
   Result<Agent> create_shared(const SharedAgentSpec& spec) const;
-  template <typename Change>
-  ChangeResult change_with(const char* function, Change&& change) const;
   Subscription subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) const;
-  template <typename Read>
-  auto read(const char* function, Read&& read) const;
 
   detail::tree::TreeCore* core_ = nullptr;
   std::uint64_t node_ = 0;

@@ -34,7 +34,7 @@ namespace agentcore::detail::core {
 // with assertions check it, as they check AGENTCORE_RUNS_HOST_CODE where code of the host is called.
 enum class LockRank : std::uint8_t {
   verbs,             // TreeShared::closing
-  pauses,            // PauseVerbs
+  pauses,            // TreeShared::pausing
   steers,            // SteerBox
   acknowledgements,  // Acknowledgements
   erasing,           // AgentTable::erasing()

@@ -5,7 +5,10 @@
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
 #include "loop/engine.hpp"
+#include "tree/agent_changes.hpp"
+#include "tree/agent_reads.hpp"
 #include "tree/call_verbs.hpp"
+#include "tree/handle_calls.hpp"
 #include "tree/options.hpp"
 #include "tree/resume.hpp"
 #include "tree/stop.hpp"
@@ -20,21 +23,26 @@
 namespace agentcore {
 namespace {
 
-using detail::loop::wrong_thread;
+namespace tree = detail::tree;
+using tree::on_loop_thread;
 
 // Why no agent was found.
-Error unknown(detail::tree::TreeCore& core, std::string_view id) {
-  const Errc reason = core.queries().missing();
-  if (reason == Errc::runtime_gone) return {reason, std::string(detail::tree::runtime_gone_text)};
+Error unknown(tree::TreeCore& core, std::string_view id) {
+  const Errc reason = core.shared().missing();
+  if (reason == Errc::runtime_gone) return {reason, std::string(tree::runtime_gone_text)};
   if (id.empty()) return {Errc::missing_agent_id, "the agent id is empty"};
   return {reason, "no agent has the id '" + std::string(id) + "'"};
+}
+
+// False: this is not the loop thread, or the tree is closed.
+bool may_read(tree::TreeCore& core, const char* function) {
+  return !core.shared().refuses_thread(function) && !core.shared().is_closed();
 }
 
 }  // namespace
 
 AgentTree::AgentTree(Runtime& runtime, TreeOptions options)
-    : core_((detail::tree::check_options(options),
-             new detail::tree::TreeCore(detail::loop::engine_of(runtime), options))) {
+    : core_((tree::check_options(options), new tree::TreeCore(detail::loop::engine_of(runtime), options))) {
 }
 
 Result<std::unique_ptr<AgentTree>> AgentTree::make(Runtime& runtime, TreeOptions options) {
@@ -42,20 +50,20 @@ Result<std::unique_ptr<AgentTree>> AgentTree::make(Runtime& runtime, TreeOptions
 }
 
 AgentTree::~AgentTree() {
-  if (core_->queries().in_forked_child()) return;  // see core::HomeProcess
+  if (core_->shared().engine->in_forked_child()) return;  // see core::HomeProcess
   static_cast<void>(
-      core_->queries().refuses_thread("AgentTree::~AgentTree"));  // logged; the end cannot be refused
+      core_->shared().refuses_thread("AgentTree::~AgentTree"));  // logged; the end cannot be refused
   core_->close();
   core_->release();
 }
 
 Result<RestoreReport> AgentTree::restore(Ref<Store> store, RestoreOptions options) {
-  if (core_->queries().refuses_thread("AgentTree::restore")) return wrong_thread("AgentTree::restore");
-  return core_->store_verbs().restore(std::move(store), std::move(options));
+  return on_loop_thread(core_, "AgentTree::restore", [&](auto&) {
+    return core_->store_verbs().restore(std::move(store), std::move(options));
+  });
 }
 Result<void> AgentTree::flush() {
-  if (core_->queries().refuses_thread("AgentTree::flush")) return wrong_thread("AgentTree::flush");
-  return core_->store_verbs().flush();
+  return on_loop_thread(core_, "AgentTree::flush", [&](auto&) { return core_->store_verbs().flush(); });
 }
 
 void detail::core::set_task_mark(const Agent& agent, bool marked) noexcept {
@@ -81,87 +89,81 @@ bool detail::core::when_stored(AgentTree& tree, std::function<void(const Result<
 }
 
 Result<Agent> AgentTree::create(AgentSpec spec) {
-  if (core_->queries().refuses_thread("AgentTree::create")) return wrong_thread("AgentTree::create");
-  return core_->factory().create(core_->queries().root_sentinel(), std::move(spec));
+  return on_loop_thread(core_, "AgentTree::create", [&](auto&) {
+    return core_->factory().create(core_->shared().root(), std::move(spec));
+  });
 }
 Result<Agent> AgentTree::create_shared(const SharedAgentSpec& spec) {
-  if (core_->queries().refuses_thread("AgentTree::create")) return wrong_thread("AgentTree::create");
-  return core_->factory().create(core_->queries().root_sentinel(), spec, {});
+  return on_loop_thread(core_, "AgentTree::create",
+                        [&](auto&) { return core_->factory().create(core_->shared().root(), spec, {}); });
 }
 
 Result<Agent> AgentTree::find(std::string_view id) const {
-  const detail::core::NodeId node = core_->queries().find(id);
+  const detail::core::NodeId node = tree::find_agent(core_->shared(), id);
   if (!node) return unknown(*core_, id);
   return detail::core::AgentAccess::make(core_, node);
 }
 
 VerbResult AgentTree::stop_all(StopOptions options) {
-  return detail::tree::stop_for_host(core_->shared(), core_->queries().root_sentinel(), std::move(options));
+  return tree::stop_for_host(core_->shared(), core_->shared().root(), std::move(options));
 }
 VerbResult AgentTree::resume_all(ResumeOptions options) {
-  return detail::tree::resume(core_->shared(), core_->queries().root_sentinel(), options);
+  return tree::resume(core_->shared(), core_->shared().root(), options);
 }
 VerbResult AgentTree::pause_all(PauseOptions options) {
-  return detail::tree::pause(core_->shared(), core_->queries().root_sentinel(), std::move(options));
+  return tree::pause(core_->shared(), core_->shared().root(), std::move(options));
 }
 VerbResult AgentTree::unpause_all() {
-  const UnpauseResult result = detail::tree::unpause(core_->shared(), core_->queries().root_sentinel());
+  const UnpauseResult result = tree::unpause(core_->shared(), core_->shared().root());
   return {result.status, result.reason};
 }
 
 AnswerResult AgentTree::answer(std::string_view question_id, std::string text) {
-  if (core_->queries().refuses_thread("AgentTree::answer")) return {Errc::wrong_thread};
-  return core_->requests().answer(question_id, {QuestionOutcome::answered, std::move(text)});
+  return on_loop_thread(core_, "AgentTree::answer", tree::answer, core_->turns(), question_id,
+                        Answer{QuestionOutcome::answered, std::move(text)});
 }
 AnswerResult AgentTree::approve(std::string_view question_id, GrantScope scope) {
-  if (core_->queries().refuses_thread("AgentTree::approve")) return {Errc::wrong_thread};
-  return core_->requests().approve(question_id, scope);
+  return on_loop_thread(core_, "AgentTree::approve", tree::approve, core_->turns(), question_id, scope);
 }
 AnswerResult AgentTree::decline(std::string_view question_id, std::string reason) {
-  if (core_->queries().refuses_thread("AgentTree::decline")) return {Errc::wrong_thread};
-  return core_->requests().answer(question_id, {QuestionOutcome::declined, std::move(reason)});
+  return on_loop_thread(core_, "AgentTree::decline", tree::answer, core_->turns(), question_id,
+                        Answer{QuestionOutcome::declined, std::move(reason)});
 }
 std::vector<OpenQuestion> AgentTree::questions() const {
-  if (core_->queries().refuses_thread("AgentTree::questions")) return {};
-  return core_->requests().questions();
+  return may_read(*core_, "AgentTree::questions") ? core_->turns().questions().open()
+                                                  : std::vector<OpenQuestion>();
 }
 std::vector<Grant> AgentTree::grants() const {
-  if (core_->queries().refuses_thread("AgentTree::grants")) return {};
-  return core_->requests().grants();
+  return may_read(*core_, "AgentTree::grants") ? core_->turns().permissions().grants() : std::vector<Grant>();
 }
 ChangeResult AgentTree::revoke(std::uint64_t grant_id) {
-  if (core_->queries().refuses_thread("AgentTree::revoke")) {
-    Error problem = wrong_thread("AgentTree::revoke");
-    return {problem.code, std::move(problem.message)};
-  }
-  return core_->requests().revoke(grant_id);
+  return on_loop_thread(core_, "AgentTree::revoke", tree::revoke, core_->turns(), grant_id);
 }
 std::vector<RunningTask> AgentTree::tasks() const {
-  if (core_->queries().refuses_thread("AgentTree::tasks")) return {};
-  return core_->requests().tasks();
+  return may_read(*core_, "AgentTree::tasks") ? core_->turns().tasks() : std::vector<RunningTask>();
 }
 MessageInfo AgentTree::message(MessageId id) const {
-  if (core_->queries().refuses_thread("AgentTree::message")) return {};
-  return core_->requests().message(id);
+  return may_read(*core_, "AgentTree::message") ? tree::message_info(core_->shared(), core_->turns(), id)
+                                                : MessageInfo();
 }
 VerbResult AgentTree::cancel_task(std::string_view task_id, CancelOptions options) {
-  return detail::tree::cancel_task(core_->shared(), task_id, std::move(options));
+  return tree::cancel_task(core_->shared(), task_id, std::move(options));
 }
 
 std::size_t AgentTree::size() const noexcept {
-  return core_->queries().size();
+  return core_->shared().is_closed() ? 0 : core_->shared().table.alive();
 }
 std::vector<Agent> AgentTree::roots() const {
-  if (core_->queries().refuses_thread("AgentTree::roots")) return {};
-  return core_->queries().children(core_->queries().root_sentinel());
+  if (core_->shared().refuses_thread("AgentTree::roots")) return {};
+  return tree::children_of(core_->shared(), core_->shared().root());
 }
 void AgentTree::walk(const std::function<void(const Agent&)>& visit) const {
   detail::core::require_function(visit != nullptr, "AgentTree::walk: visit");
-  if (core_->queries().refuses_thread("AgentTree::walk")) return;
-  core_->queries().walk(visit);
+  if (core_->shared().refuses_thread("AgentTree::walk")) return;
+  tree::walk(core_->shared(), visit);
 }
 bool AgentTree::busy() const noexcept {
-  if (core_->queries().refuses_thread("AgentTree::busy")) return false;
+  if (core_->shared().refuses_thread("AgentTree::busy")) return false;
   return core_->busy();
 }
 
@@ -172,8 +174,8 @@ Subscription AgentTree::on_event(std::function<void(const Event&)> callback) {
 
 Subscription AgentTree::subscribe(detail::EventKinds kinds, std::function<void(const Event&)> callback) {
   detail::core::require_function(callback != nullptr, "AgentTree::on: callback");
-  if (core_->queries().refuses_thread("AgentTree::on")) return {};
-  return core_->queries().bound(core_->hub().subscribe(kinds, std::move(callback)));
+  if (core_->shared().refuses_thread("AgentTree::on")) return {};
+  return core_->shared().hub.subscribe(kinds, std::move(callback)).of_loop(core_->shared().engine);
 }
 
 }  // namespace agentcore

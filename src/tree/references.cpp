@@ -1,4 +1,5 @@
 // What still refers to an agent, for leak tests.
+#include "tree/agent_reads.hpp"
 #include "tree/mailboxes.hpp"
 #include "tree/tree_core.hpp"
 
@@ -12,7 +13,7 @@ struct detail::TestAccess {
     const tree::TreeCore& core = *tree.core_;
     const core::AgentTable& table = core.shared_.table;
     const core::References refers(table, table.names().find(id));
-    return core.queries_.count_entries(id) + tree::count_mail(core.shared_, refers) +
+    return tree::count_entries(core.shared_, id) + tree::count_mail(core.shared_, refers) +
            core.shared_.steers.count(refers) + core.shared_.acknowledgements.count(refers) +
            core.shared_.control.count(refers) + core.shared_.forks.count(refers) +
            core.settler_.count(refers) + core.turns_.count(refers) +

@@ -27,8 +27,7 @@ TerminateScope::TerminateScope(Agent parent, ScopePolicy policy) noexcept
 }
 
 TerminateScope::TerminateScope(AgentTree& tree, ScopePolicy policy) noexcept
-    : TerminateScope(detail::core::AgentAccess::make(tree.core_, tree.core_->queries().root_sentinel()),
-                     policy) {
+    : TerminateScope(detail::core::AgentAccess::make(tree.core_, tree.core_->shared().root()), policy) {
 }
 
 TerminateScope::TerminateScope(TerminateScope&& other) noexcept
@@ -62,7 +61,7 @@ Result<Agent> TerminateScope::create(AgentSpec spec) {
   }
   auto* const core = detail::core::AgentAccess::core(parent_);
   if (!core) return parent_.create_child(std::move(spec));  // says that there is none
-  if (core->queries().refuses_thread("Agent::create_child"))
+  if (core->shared().refuses_thread("Agent::create_child"))
     return detail::loop::wrong_thread("Agent::create_child");
   // The agent is in the scope before AgentCreated: an observer may close, move or destroy the scope.
   return core->factory().create(detail::core::AgentAccess::node(parent_), std::move(spec), &agents_);
@@ -70,7 +69,7 @@ Result<Agent> TerminateScope::create(AgentSpec spec) {
 
 bool TerminateScope::attach(const Agent& agent) {
   auto* const core = detail::core::AgentAccess::core(parent_);
-  if (core && core->queries().refuses_thread("TerminateScope::attach")) return false;
+  if (core && core->shared().refuses_thread("TerminateScope::attach")) return false;
   if (!open_ || detail::core::AgentAccess::core(agent) != detail::core::AgentAccess::core(parent_) ||
       !agent.exists())
     return false;
@@ -86,7 +85,7 @@ void TerminateScope::keep(const Agent& agent) {
 void TerminateScope::close() noexcept {
   open_ = false;
   auto* const core = detail::core::AgentAccess::core(parent_);
-  if (core && core->queries().in_forked_child()) return;  // see core::HomeProcess
+  if (core && core->shared().engine->in_forked_child()) return;  // see core::HomeProcess
   const ScopePolicy policy = policy_;
   std::vector<Agent> agents = std::exchange(agents_, {});  // a verb may run a callback that ends this scope
   for (; !agents.empty(); agents.pop_back()) {

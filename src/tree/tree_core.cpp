@@ -38,8 +38,6 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
       second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_),
       conversation_verbs_(shared_, turns_, scheduler_, shared_.hub),
       factory_(shared_, turns_, shared_.hub),
-      queries_(shared_),
-      requests_(shared_, turns_),
       lease_timer_(shared_),
       store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, shared_.hub) {
   shared_.table.leases().set_stop([this](core::Lease& lease) { return stop_for_lease(shared_, lease); });

@@ -14,9 +14,7 @@
 #include "tree/second_halves.hpp"
 #include "tree/settler.hpp"
 #include "tree/store_verbs.hpp"
-#include "tree/tree_queries.hpp"
 #include "tree/tree_shared.hpp"
-#include "tree/turn_requests.hpp"
 #include "turn/turns.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -38,12 +36,10 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
 
   // The parts that Agent and AgentTree forward to.
   TreeShared& shared() noexcept { return shared_; }
+  turn::Turns& turns() noexcept { return turns_; }
   ConversationVerbs& conversation_verbs() noexcept { return conversation_verbs_; }
   AgentFactory& factory() noexcept { return factory_; }
-  TreeQueries& queries() noexcept { return queries_; }
-  TurnRequests& requests() noexcept { return requests_; }
   StoreVerbs& store_verbs() noexcept { return store_verbs_; }
-  events::EventHub& hub() noexcept { return shared_.hub; }
 
   // True while some work is in progress or ready. @loop_thread
   bool busy() const noexcept;
@@ -78,8 +74,6 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   SecondHalves second_halves_;
   ConversationVerbs conversation_verbs_;
   AgentFactory factory_;
-  TreeQueries queries_;
-  TurnRequests requests_;
   LeaseTimer lease_timer_;
   StoreVerbs store_verbs_;
   std::uint64_t erased_ = 0;  // AgentTable::erased() when the loop last left the tree

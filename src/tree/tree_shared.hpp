@@ -86,8 +86,16 @@ class TreeShared {
   // The agent's conversation is needed: reads it from the store, if that was not done. @loop_thread
   Result<void> load(core::Node& node) const { return persistence ? persistence->load(node) : Result<void>(); }
 
+  // For the public functions of the loop thread, before they read or write anything: true, and logged, if
+  // this thread is another (Engine::refuses_thread). After the end of the tree no thread is refused.
+  // @threadsafe
+  bool refuses_thread(const char* function) const noexcept {
+    return !is_closed() && engine->refuses_thread(function);
+  }
+
   bool is_closed() const noexcept { return closed.load(std::memory_order_acquire); }
 
+  core::NodeId root() const noexcept { return table.root_sentinel().id(); }
   // The agent of that id: resolve() finds it until the tree is closed, reach() only while the Runtime exists,
   // too. Null: see missing(). @threadsafe
   core::Node* resolve(core::NodeId id) const noexcept { return is_closed() ? nullptr : table.find(id); }

@@ -146,7 +146,7 @@ inline look_again(x) {
   if :: AGAIN(STATE(own), effective) -> look(x) :: else fi
 }
 
-/* TreeQueries::state(). It reads no gate: once the effective state is decided, nothing further up matters. */
+/* tree::state_of(). It reads no gate: once the effective state is decided, nothing further up matters. */
 inline read_state() {
   atomic { own = STATE(packed[at]); effective = OWN(own); up = at };
   do
