@@ -1,7 +1,6 @@
-// The state table, and the names of the states and the roles.
+// The state table.
 #include "core/enum_names.hpp"
 
-#include <agentcore/agent_spec.hpp>
 #include <agentcore/agent_state.hpp>
 
 #include <array>
@@ -9,20 +8,6 @@
 
 namespace agentcore {
 namespace {
-
-constexpr detail::core::EnumNames agent_state_names{
-    std::to_array<detail::core::EnumName<AgentState>>({{AgentState::idle, "idle"},
-                                                       {AgentState::waiting_llm, "waiting_llm"},
-                                                       {AgentState::processing, "processing"},
-                                                       {AgentState::stopping, "stopping"},
-                                                       {AgentState::stopped, "stopped"},
-                                                       {AgentState::terminating, "terminating"}})};
-static_assert(agent_state_names.is_in_order());
-static_assert(agent_state_names.size() == agent_state_count);
-
-constexpr detail::core::EnumNames agent_role_names{std::to_array<detail::core::EnumName<AgentRole>>(
-    {{AgentRole::normal, "normal"}, {AgentRole::system, "system"}, {AgentRole::user, "user"}})};
-static_assert(agent_role_names.is_in_order());
 
 // Row: from. Column: to, in the order of the enumeration. Deleting is not a column: it ends in no state.
 constexpr bool edges[agent_state_count][agent_state_count] = {
@@ -37,16 +22,8 @@ constexpr bool edges[agent_state_count][agent_state_count] = {
 
 }  // namespace
 
-std::string_view to_string(AgentState state) noexcept {
-  return agent_state_names.name(state);
-}
-
 std::optional<AgentState> agent_state_from_string(std::string_view text) noexcept {
-  return agent_state_names.value(text);
-}
-
-std::string_view to_string(AgentRole role) noexcept {
-  return agent_role_names.name(role);
+  return detail::core::value_of<AgentState>(text);
 }
 
 bool is_allowed(AgentState from, AgentState to) noexcept {

@@ -1,4 +1,4 @@
-// EnumNames: the names of the enumerators of one enumeration, as one table.
+// The names of enumerators: AGENTCORE_NAMES() defines to_string() of an enumeration, value_of() reads a name.
 #pragma once
 
 #include <array>
@@ -8,50 +8,64 @@
 
 namespace agentcore::detail::core {
 
-template <typename Enum>
-struct EnumName {
-  Enum value;
-  std::string_view name;
-};
-
-// Entry i is that of the enumerator with the value i; every table asserts that with is_in_order():
-//
-//     constexpr core::EnumNames names{std::to_array<core::EnumName<LogLevel>>(
-//         {{LogLevel::debug, "debug"}, {LogLevel::info, "info"}})};
-//     static_assert(names.is_in_order());
+// A table: entry i is the name of the enumerator with the value i, as it is spelled.
 template <typename Enum, std::size_t count>
 class EnumNames {
  public:
-  constexpr explicit EnumNames(const std::array<EnumName<Enum>, count>& entries) noexcept
-      : entries_(entries) {}
-
-  // Invariants: (1) the entries are in the order of their values, from 0, without a gap; (2) the names
-  // differ.
-  constexpr bool is_in_order() const noexcept {
+  // `spelled` has the enumerators `values` as they stand in the source, with commas between them.
+  constexpr EnumNames(const Enum (&values)[count], std::string_view spelled) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
-      if (static_cast<std::size_t>(entries_[i].value) != i) return false;
-      for (std::size_t before = 0; before < i; ++before)
-        if (entries_[before].name == entries_[i].name) return false;
+      is_in_order_ = is_in_order_ && static_cast<std::size_t>(values[i]) == i;
+      spelled.remove_prefix(spelled.find_first_not_of(", \n"));
+      names_[i] = spelled.substr(0, spelled.find(','));
+      spelled.remove_prefix(names_[i].size());
     }
-    return true;
   }
+
+  // The enumerators are in the order of their values, from 0, without a gap.
+  constexpr bool is_in_order() const noexcept { return is_in_order_; }
 
   // "unknown" for a value that has no enumerator.
   constexpr std::string_view name(Enum value) const noexcept {
     const auto index = static_cast<std::size_t>(value);
-    return index < count ? entries_[index].name : std::string_view("unknown");
+    return index < count ? names_[index] : std::string_view("unknown");
   }
 
   constexpr std::optional<Enum> value(std::string_view name) const noexcept {
-    for (const EnumName<Enum>& entry : entries_)
-      if (entry.name == name) return entry.value;
+    for (std::size_t i = 0; i < count; ++i)
+      if (names_[i] == name) return static_cast<Enum>(i);
     return std::nullopt;
   }
 
   static constexpr std::size_t size() noexcept { return count; }
 
  private:
-  std::array<EnumName<Enum>, count> entries_;
+  std::array<std::string_view, count> names_;
+  bool is_in_order_ = true;
 };
 
+// The table of an enumeration; AGENTCORE_NAME_TABLE() makes it.
+template <typename Enum>
+inline constexpr auto names_of = nullptr;
+
+// The enumerator with that name; nothing: there is none. core/enum_names.cpp lists the enumerations. Within
+// the library core: the others do not see it.
+template <typename Enum>
+std::optional<Enum> value_of(std::string_view name) noexcept;
+
 }  // namespace agentcore::detail::core
+
+// In namespace agentcore, with all enumerators in the order of their values: the table alone, or the table
+// and to_string().
+#define AGENTCORE_NAME_TABLE(Enum, ...)                          \
+  template <>                                                    \
+  constexpr auto detail::core::names_of<Enum> = [] {             \
+    using enum Enum;                                             \
+    return detail::core::EnumNames({__VA_ARGS__}, #__VA_ARGS__); \
+  }();                                                           \
+  static_assert(detail::core::names_of<Enum>.is_in_order());
+#define AGENTCORE_NAMES(Enum, ...)                   \
+  AGENTCORE_NAME_TABLE(Enum, __VA_ARGS__)            \
+  std::string_view to_string(Enum value) noexcept {  \
+    return detail::core::names_of<Enum>.name(value); \
+  }

@@ -1,6 +1,7 @@
 // Histories as JSON, in the form in which a chat-completions request holds them.
 #include "llm/history_json.hpp"
 
+#include "core/enum_names.hpp"
 #include "core/json_depth.hpp"
 #include "core/message_items.hpp"
 #include "llm/message_json.hpp"
@@ -116,18 +117,14 @@ class HistoryReader {
     if (!member(entry, "role")) return refuse("role is missing", Role::user);
     const std::string name = read_string(entry, "role");
     if (name == "developer") return Role::system;
-    for (const Role role : {Role::system, Role::user, Role::assistant, Role::tool})
-      if (name == to_string(role)) return role;
+    if (const auto role = detail::core::value_of<Role>(name)) return *role;
     return refuse("role is not system, developer, user, assistant or tool", Role::user);
   }
 
   Interruption read_interruption(const json& entry) {
     const std::string name = read_string(entry, "interruption");
     if (name.empty()) return Interruption::none;
-    for (const Interruption mark :
-         {Interruption::none, Interruption::aborted, Interruption::stopped, Interruption::failed,
-          Interruption::interrupted, Interruption::steered, Interruption::truncated})
-      if (name == to_string(mark)) return mark;
+    if (const auto mark = detail::core::value_of<Interruption>(name)) return *mark;
     return refuse("interruption is not none, aborted, stopped, failed, interrupted, steered or truncated",
                   Interruption::none);
   }
@@ -136,9 +133,8 @@ class HistoryReader {
     const std::string name = read_string(entry, "outcome");
     const bool success = read_flag(entry, "success");
     if (name.empty()) return std::nullopt;
-    for (const ToolOutcome outcome :
-         {ToolOutcome::not_started, ToolOutcome::completed, ToolOutcome::interrupted, ToolOutcome::abandoned})
-      if (name == to_string(outcome)) return CallEnd{outcome, outcome == ToolOutcome::completed && success};
+    if (const auto outcome = detail::core::value_of<ToolOutcome>(name))
+      return CallEnd{*outcome, *outcome == ToolOutcome::completed && success};
     return refuse("outcome is not not_started, completed, interrupted or abandoned", CallEnd());
   }
 

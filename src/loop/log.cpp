@@ -1,5 +1,4 @@
 #include "core/code_points.hpp"
-#include "core/enum_names.hpp"
 #include "core/utf8.hpp"
 
 #include <agentcore/log.hpp>
@@ -11,13 +10,6 @@
 namespace agentcore {
 
 namespace {
-
-constexpr detail::core::EnumNames log_level_names{
-    std::to_array<detail::core::EnumName<LogLevel>>({{LogLevel::debug, "debug"},
-                                                     {LogLevel::info, "info"},
-                                                     {LogLevel::warning, "warning"},
-                                                     {LogLevel::error, "error"}})};
-static_assert(log_level_names.is_in_order());
 
 void append_escape(std::string& line, char32_t code_point) {
   if (code_point == '\n')
@@ -61,10 +53,6 @@ std::string line_of(const LogRecord& record) {
 }
 
 }  // namespace
-
-std::string_view to_string(LogLevel level) noexcept {
-  return log_level_names.name(level);
-}
 
 LogSink log_to_stderr(LogLevel at_least) {
   return [at_least](const LogRecord& record) {

@@ -1,4 +1,3 @@
-#include "core/enum_names.hpp"
 #include "core/home_process.hpp"
 #include "core/validate.hpp"
 #include "core/without_exceptions.hpp"
@@ -22,20 +21,7 @@ RuntimeOptions checked(RuntimeOptions options) {
   return options;
 }
 
-constexpr detail::core::EnumNames run_end_names{
-    std::to_array<detail::core::EnumName<RunEnd>>({{RunEnd::idle, "idle"},
-                                                   {RunEnd::limit, "limit"},
-                                                   {RunEnd::in_callback, "in_callback"},
-                                                   {RunEnd::wrong_thread, "wrong_thread"},
-                                                   {RunEnd::runtime_gone, "runtime_gone"},
-                                                   {RunEnd::out_of_memory, "out_of_memory"}})};
-static_assert(run_end_names.is_in_order());
-
 }  // namespace
-
-std::string_view to_string(RunEnd end) noexcept {
-  return run_end_names.name(end);
-}
 
 TimePoint SystemClock::boot_time() const noexcept {
   return detail::platform::boot_time();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string>
 #include <utility>
 
 namespace agentcore::detail::mailbox {
@@ -357,3 +358,7 @@ void open(core::Node& node, std::uint32_t generation, std::uint32_t ticket) noex
 }
 
 }  // namespace agentcore::detail::mailbox
+
+std::string agentcore::to_string(MessageId id) {
+  return id ? "m" + std::to_string(id.value) : std::string();
+}

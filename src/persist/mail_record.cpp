@@ -1,5 +1,6 @@
 #include "persist/mail_record.hpp"
 
+#include "core/enum_names.hpp"
 #include "persist/deadline_fields.hpp"
 #include "persist/json_fields.hpp"
 #include "persist/record_text.hpp"
@@ -30,9 +31,10 @@ ContentPart read_part(const json& object) {
   get(object, "name", part.name);
   std::string kind;
   get(object, "kind", kind);
-  for (const auto other : {ContentPart::Kind::document, ContentPart::Kind::audio})
-    if (kind == to_string(other)) part.kind = other;
-  if (!kind.empty() && kind != to_string(part.kind)) refuse_field("kind", "is not image, document or audio");
+  if (kind.empty()) return part;
+  const auto known = core::value_of<ContentPart::Kind>(kind);
+  if (!known) refuse_field("kind", "is not image, document or audio");
+  part.kind = *known;
   return part;
 }
 

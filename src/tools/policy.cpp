@@ -1,6 +1,4 @@
-// The ready-made policy, and the names of permissions and scopes.
-#include "core/enum_names.hpp"
-
+// The ready-made policy.
 #include <agentcore/tool.hpp>
 #include <agentcore/tool_policy.hpp>
 
@@ -11,14 +9,6 @@
 namespace agentcore {
 
 namespace {
-
-constexpr detail::core::EnumNames permission_names{std::to_array<detail::core::EnumName<Permission>>(
-    {{Permission::allow, "allow"}, {Permission::ask, "ask"}, {Permission::deny, "deny"}})};
-static_assert(permission_names.is_in_order());
-
-constexpr detail::core::EnumNames scope_names{std::to_array<detail::core::EnumName<GrantScope>>(
-    {{GrantScope::once, "once"}, {GrantScope::agent, "agent"}, {GrantScope::subtree, "subtree"}})};
-static_assert(scope_names.is_in_order());
 
 // In at most text.size() * pattern.size() steps: only the last '*' is ever extended.
 bool matches(std::string_view pattern, std::string_view text) noexcept {
@@ -57,14 +47,6 @@ ToolPolicy make_tool_policy(std::vector<ToolRule> rules, Permission otherwise) {
     if (rule == shared->end()) return {otherwise};
     return {rule->permission, rule->reason, rule->grants_any_arguments ? "any arguments" : ""};
   };
-}
-
-std::string_view to_string(Permission permission) noexcept {
-  return permission_names.name(permission);
-}
-
-std::string_view to_string(GrantScope scope) noexcept {
-  return scope_names.name(scope);
 }
 
 }  // namespace agentcore

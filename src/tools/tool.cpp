@@ -1,5 +1,4 @@
 // The context of a tool, the delivery of its result, and the tools that are made of functions.
-#include "core/enum_names.hpp"
 #include "core/validate.hpp"
 #include "tools/call_scope.hpp"
 
@@ -11,36 +10,6 @@
 #include <nlohmann/json.hpp>
 
 namespace agentcore {
-
-namespace {
-
-constexpr detail::core::EnumNames tool_mode_names{
-    std::to_array<detail::core::EnumName<ToolMode>>({{ToolMode::sync, "sync"}, {ToolMode::async, "async"}})};
-static_assert(tool_mode_names.is_in_order());
-
-constexpr detail::core::EnumNames tool_replay_names{std::to_array<detail::core::EnumName<ToolReplay>>(
-    {{ToolReplay::never, "never"}, {ToolReplay::safe, "safe"}})};
-static_assert(tool_replay_names.is_in_order());
-
-constexpr detail::core::EnumNames tool_outcome_names{
-    std::to_array<detail::core::EnumName<ToolOutcome>>({{ToolOutcome::not_started, "not_started"},
-                                                        {ToolOutcome::completed, "completed"},
-                                                        {ToolOutcome::interrupted, "interrupted"},
-                                                        {ToolOutcome::abandoned, "abandoned"}})};
-static_assert(tool_outcome_names.is_in_order());
-
-}  // namespace
-
-std::string_view to_string(ToolReplay replay) noexcept {
-  return tool_replay_names.name(replay);
-}
-std::string_view to_string(ToolMode mode) noexcept {
-  return tool_mode_names.name(mode);
-}
-
-std::string_view to_string(ToolOutcome outcome) noexcept {
-  return tool_outcome_names.name(outcome);
-}
 
 const Agent& ToolContext::agent() const noexcept {
   return scope_->agent;

@@ -1,37 +1,11 @@
 #include "turn/questions.hpp"
 
-#include "core/enum_names.hpp"
 #include "core/text_hash.hpp"
 
 #include <charconv>
 #include <utility>
 
-namespace agentcore {
-
-namespace {
-
-constexpr detail::core::EnumNames question_kind_names{std::to_array<detail::core::EnumName<QuestionKind>>(
-    {{QuestionKind::question, "question"}, {QuestionKind::approval, "approval"}})};
-static_assert(question_kind_names.is_in_order());
-
-constexpr detail::core::EnumNames question_outcome_names{
-    std::to_array<detail::core::EnumName<QuestionOutcome>>({{QuestionOutcome::answered, "answered"},
-                                                            {QuestionOutcome::declined, "declined"},
-                                                            {QuestionOutcome::cancelled, "cancelled"},
-                                                            {QuestionOutcome::timed_out, "timed_out"}})};
-static_assert(question_outcome_names.is_in_order());
-
-}  // namespace
-
-std::string_view to_string(QuestionKind kind) noexcept {
-  return question_kind_names.name(kind);
-}
-
-std::string_view to_string(QuestionOutcome outcome) noexcept {
-  return question_outcome_names.name(outcome);
-}
-
-namespace detail::turn {
+namespace agentcore::detail::turn {
 
 std::string question_id(std::uint64_t number) {
   return "q_" + std::to_string(number);
@@ -150,5 +124,4 @@ std::size_t Questions::count(detail::core::NodeId agent) const noexcept {
   return found;
 }
 
-}  // namespace detail::turn
-}  // namespace agentcore
+}  // namespace agentcore::detail::turn

@@ -4,29 +4,8 @@
 
 namespace agentcore {
 
-namespace {
-
-constexpr detail::core::EnumNames dialect_names{
-    std::to_array<detail::core::EnumName<Dialect>>({{Dialect::openai_chat, "openai_chat"},
-                                                    {Dialect::openai_responses, "openai_responses"},
-                                                    {Dialect::anthropic_messages, "anthropic_messages"}})};
-static_assert(dialect_names.is_in_order());
-
-constexpr detail::core::EnumNames join_names{
-    std::to_array<detail::core::EnumName<JoinUserMessages>>({{JoinUserMessages::never, "never"},
-                                                             {JoinUserMessages::unsent, "unsent"},
-                                                             {JoinUserMessages::always, "always"}})};
-static_assert(join_names.is_in_order());
-
-}  // namespace
-
-std::string_view to_string(Dialect dialect) noexcept {
-  return dialect_names.name(dialect);
-}
-
-std::string_view to_string(JoinUserMessages join) noexcept {
-  return join_names.name(join);
-}
+AGENTCORE_NAMES(Dialect, openai_chat, openai_responses, anthropic_messages)
+AGENTCORE_NAMES(JoinUserMessages, never, unsent, always)
 
 namespace detail::llm {
 

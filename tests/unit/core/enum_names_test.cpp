@@ -47,11 +47,13 @@ void check_values(std::index_sequence<values...>) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("every enumerator has its own name", "[core]", AgentState, Dialect, DiscardReason,
-                   DropReason, Errc, FinishReason, Interruption, LateResult, LogLevel, MessagePriority,
-                   QuestionKind, QuestionOutcome, ReaskCause, Role, SteerFallback, SteerFate, SteerWhen,
-                   StopCause, StopVerb, StopWhen, TaskKind, TaskState, ToolMode, ToolOutcome, TurnOutcome,
-                   VerbStatus, WindowCloseReason) {
+TEMPLATE_TEST_CASE("every enumerator has its own name", "[core]", AfterStoreFailure, AgentRole, AgentState,
+                   ContentPart::Kind, ConversationChange, Dialect, DiscardReason, DropReason, Durability,
+                   Errc, FinishReason, GrantScope, InterruptedTurns, Interruption, JoinUserMessages,
+                   LateResult, LogLevel, MessagePriority, PartialAnswers, Permission, QuestionKind,
+                   QuestionOutcome, ReaskCause, RestoredTurn, Role, RunEnd, SteerFallback, SteerFate,
+                   SteerWhen, StopCause, StopVerb, StopWhen, TaskKind, TaskState, ToolMode, ToolOutcome,
+                   ToolReplay, TurnOutcome, VerbStatus, VolatilePlace, WindowCloseReason) {
   check_values<TestType>(std::make_index_sequence<100>());
 }
 
