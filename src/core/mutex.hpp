@@ -30,16 +30,17 @@
 namespace agentcore::detail::core {
 
 // The order of all mutexes: a thread takes one only while those that it holds have a lower rank. So no two
-// threads wait for each other. docs/design/gate-protocol.md says which orders are in use, and why. Builds
-// with assertions check it, as they check AGENTCORE_RUNS_HOST_CODE where code of the host is called.
+// threads wait for each other. The table in docs/design/gate-protocol.md says which mutex has which rank, and
+// what is taken under it. Builds with assertions check the order, as they check AGENTCORE_RUNS_HOST_CODE
+// where code of the host is called.
 enum class LockRank : std::uint8_t {
-  verbs,             // TreeShared::closing
-  pauses,            // TreeShared::pausing
-  steers,            // SteerBox
-  acknowledgements,  // Acknowledgements
-  erasing,           // AgentTable::erasing()
-  end_origins,       // EndOrigins
-  leaf,              // every other one: nothing is locked under it
+  verbs,
+  pauses,
+  steers,
+  acknowledgements,
+  erasing,
+  end_origins,
+  leaf,  // every other mutex: nothing is locked under it
 };
 
 // Held by a thread that holds any mutex: for AGENTCORE_RUNS_HOST_CODE.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/agent_access.hpp"
+#include "core/mutex.hpp"
 #include "core/node.hpp"
 #include "core/references.hpp"
 #include "events/change_listener.hpp"
@@ -53,9 +54,9 @@ class EventHub {
 
   // Emits the change of `node` to the state `to`, along the state table: where a foreign thread was faster
   // than the loop, the steps between are emitted too. Does nothing if that state was the last one emitted.
-  void emit_state(core::Node& node, AgentState to, const Why& why) noexcept;
+  void emit_state(core::Node& node, AgentState to, const Why& why) noexcept AGENTCORE_RUNS_HOST_CODE;
   // The same without a cause. Without an observer it only counts the event and keeps the state.
-  void emit_state(core::Node& node, AgentState to) noexcept {
+  void emit_state(core::Node& node, AgentState to) noexcept AGENTCORE_RUNS_HOST_CODE {
     const bool is_observed = changes || wants_states();
     if (is_observed || !is_allowed(node.reported, to)) return emit_state(node, to, Why());
     ++sequence_;
@@ -66,7 +67,7 @@ class EventHub {
   // into the body. It is called only if there are observers. If an event cannot be built or deferred, because
   // an allocation fails, it is lost, and the loss is logged.
   template <typename Make>
-  void emit(const core::Node& node, Make&& make) noexcept {
+  void emit(const core::Node& node, Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
     constexpr detail::EventKinds kind = detail::event_kind<std::invoke_result_t<Make, Agent>>;
     if (changes) [[unlikely]]
       changes->on_event(node, kind);
@@ -76,7 +77,7 @@ class EventHub {
   // The same by the id of the agent, which may be gone: its handle then refers to no agent. 0: an event
   // about the tree, with `Agent{}`. Not for the ChangeListener.
   template <typename Make>
-  void emit_for(core::NodeId agent, Make&& make) noexcept {
+  void emit_for(core::NodeId agent, Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
     const std::uint64_t sequence = ++sequence_;
     if (wants(detail::event_kind<std::invoke_result_t<Make, Agent>>))
       emit_wanted(sequence, agent, std::forward<Make>(make));
@@ -84,11 +85,11 @@ class EventHub {
 
   // The end of one agent's settling; there may be a million in a row.
   void emit_settled(const core::Node& node, AgentState end, const Why& why,
-                    std::size_t messages_dropped) noexcept;
+                    std::size_t messages_dropped) noexcept AGENTCORE_RUNS_HOST_CODE;
 
   // Calls `function`; logs what it throws. Returns whether it returned.
   template <typename Function>
-  bool guarded(Function&& function) noexcept {
+  bool guarded(Function&& function) noexcept AGENTCORE_RUNS_HOST_CODE {
     return engine_.guarded("observer", std::forward<Function>(function));
   }
 
@@ -96,7 +97,7 @@ class EventHub {
   core::BorrowedAgent borrow(const core::Node& node) const noexcept { return {core_, node.id()}; }
 
   // The end of the tree: no observer is called any more.
-  void close();
+  void close() AGENTCORE_RUNS_HOST_CODE;
   bool closed() const noexcept { return closed_; }
   // True while a callback runs.
   bool emitting() const noexcept { return emitting_; }
@@ -117,7 +118,8 @@ class EventHub {
   };
 
   template <typename Make>
-  void emit_wanted(std::uint64_t sequence, core::NodeId agent, Make&& make) noexcept {
+  void emit_wanted(std::uint64_t sequence, core::NodeId agent,
+                   Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
     try {
       emit_body(sequence, agent, std::forward<Make>(make));
     } catch (...) {
@@ -130,7 +132,7 @@ class EventHub {
   // release a reference that was never counted. After that, Forgetting empties it again, also when a callback
   // throws.
   template <typename Make>
-  void emit_body(std::uint64_t sequence, core::NodeId agent, Make&& make) {
+  void emit_body(std::uint64_t sequence, core::NodeId agent, Make&& make) AGENTCORE_RUNS_HOST_CODE {
     using Body = std::invoke_result_t<Make, Agent>;
     EventBody data(std::in_place_type<Body>, std::forward<Make>(make)(Agent()));
     Agent& handle = std::get_if<Body>(&data)->agent;
@@ -143,10 +145,10 @@ class EventHub {
       deliver(event, detail::event_kind<Body>);
   }
 
-  void deliver(const Event& event, detail::EventKinds kind);
-  void deliver_to_agent(const Event& event, detail::EventKinds kind);
+  void deliver(const Event& event, detail::EventKinds kind) AGENTCORE_RUNS_HOST_CODE;
+  void deliver_to_agent(const Event& event, detail::EventKinds kind) AGENTCORE_RUNS_HOST_CODE;
   void defer(const Event& event);
-  void deliver_deferred() noexcept;
+  void deliver_deferred() noexcept AGENTCORE_RUNS_HOST_CODE;
 
   tree::TreeCore* core_;
   loop::Engine& engine_;

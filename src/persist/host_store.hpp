@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/internal_api.hpp"
+#include "core/mutex.hpp"
 #include "persist/read_range.hpp"
 
 #include <agentcore/error.hpp>
@@ -10,10 +11,11 @@
 namespace agentcore::detail::persist {
 
 // Without memory the error has no text.
-Result<void> commit_to(Store& store, const StoreBatch& batch, StoreSync sync) noexcept;
+Result<void> commit_to(Store& store, const StoreBatch& batch,
+                       StoreSync sync) noexcept AGENTCORE_RUNS_HOST_CODE;
 // What `visit` throws ends the reading, and is thrown.
 AGENTCORE_INTERNAL_API Result<void> read_from(Store& store, const RecordKey& first, const RecordKey& last,
-                                              const VisitRecord& visit);
+                                              const VisitRecord& visit) AGENTCORE_RUNS_HOST_CODE;
 
 // Reads a store that no tree uses. The store must live as long.
 inline ReadRange ranges_of(Store& store) {

@@ -3,6 +3,7 @@
 
 #include "core/atomic.hpp"
 #include "core/call_begin.hpp"
+#include "core/mutex.hpp"
 #include "core/operation_id.hpp"
 #include "loop/engine.hpp"
 
@@ -96,6 +97,6 @@ struct Completion {
 std::shared_ptr<Completion> make_completion(std::shared_ptr<const CallScope> scope);
 // Starts a call: runs Tool::start, and reports its exception as a result. @loop_thread
 void start_call(const Tool& tool, const nlohmann::json& arguments,
-                const std::shared_ptr<Completion>& completion) noexcept;
+                const std::shared_ptr<Completion>& completion) noexcept AGENTCORE_RUNS_HOST_CODE;
 
 }  // namespace agentcore::detail::tools

@@ -1,6 +1,7 @@
 // contain: runs the host's code, and reports its exception.
 #pragma once
 
+#include "core/mutex.hpp"
 #include "loop/engine.hpp"
 
 #include <exception>
@@ -14,7 +15,7 @@ namespace agentcore::detail::tools {
 // The text of the exception of `function`; nothing if it returned. It is logged, too (G16).
 template <typename Function>
 std::optional<std::string> contain(loop::Engine& engine, std::string_view what,
-                                   Function&& function) noexcept {
+                                   Function&& function) noexcept AGENTCORE_RUNS_HOST_CODE {
   std::optional<std::string> thrown;
   const bool returned = engine.guarded(what, [&] {
     try {

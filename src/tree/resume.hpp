@@ -14,7 +14,7 @@ namespace agentcore::detail::tree {
 enum class ResumedBy : std::uint8_t { host, message, message_of_call };
 
 VerbResult resume(TreeShared& tree, core::NodeId id, const ResumeOptions& options,
-                  ResumedBy by = ResumedBy::host);
-VerbResult renew(TreeShared& tree, core::NodeId id);
+                  ResumedBy by = ResumedBy::host) AGENTCORE_RUNS_HOST_CODE;
+VerbResult renew(TreeShared& tree, core::NodeId id) AGENTCORE_RUNS_HOST_CODE;
 
 }  // namespace agentcore::detail::tree

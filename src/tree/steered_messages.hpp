@@ -8,10 +8,13 @@ namespace agentcore::detail::tree {
 
 // The turn of the agent is over: each message that waits for one of its steps becomes the next message of the
 // mailbox, or is given back. Reported by Steered; an observer may destroy the tree.
-void release_steered(TreeShared& tree, events::EventHub& hub, core::Node& node) noexcept;
+void release_steered(TreeShared& tree, events::EventHub& hub,
+                     core::Node& node) noexcept AGENTCORE_RUNS_HOST_CODE;
 // Gives those back that a verb has dropped.
-void return_dropped_steers(TreeShared& tree, events::EventHub& hub, core::Node& node) noexcept;
+void return_dropped_steers(TreeShared& tree, events::EventHub& hub,
+                           core::Node& node) noexcept AGENTCORE_RUNS_HOST_CODE;
 // Gives all of them back, with that reason.
-void return_steered(TreeShared& tree, events::EventHub& hub, core::Node& node, Errc reason) noexcept;
+void return_steered(TreeShared& tree, events::EventHub& hub, core::Node& node,
+                    Errc reason) noexcept AGENTCORE_RUNS_HOST_CODE;
 
 }  // namespace agentcore::detail::tree

@@ -24,19 +24,20 @@ namespace agentcore::detail::tree {
 
 // `given`: the cause that the host gave, if `options` has another one.
 VerbResult stop(TreeShared& tree, core::NodeId id, StopOptions&& options,
-                std::optional<StopCause> given = {});
+                std::optional<StopCause> given = {}) AGENTCORE_RUNS_HOST_CODE;
 // The same for a host, which may not give every cause (StopOptions::cause).
-VerbResult stop_for_host(TreeShared& tree, core::NodeId id, StopOptions&& options);
-VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& options);
+VerbResult stop_for_host(TreeShared& tree, core::NodeId id, StopOptions&& options) AGENTCORE_RUNS_HOST_CODE;
+VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& options) AGENTCORE_RUNS_HOST_CODE;
 
 // The lease has run out: stops its agent. False: there was no memory for that.
-bool stop_for_lease(TreeShared& tree, core::Lease& lease) noexcept;
+bool stop_for_lease(TreeShared& tree, core::Lease& lease) noexcept AGENTCORE_RUNS_HOST_CODE;
 // A deferred stop or delete takes effect. Returns `op` if it must wait until the loop has read the
 // withdrawals since the first `read`, one of which may be its own; otherwise it is queued. @loop_thread
-std::unique_ptr<ControlOp> harden(TreeShared& tree, std::unique_ptr<ControlOp> op, std::uint64_t read);
+std::unique_ptr<ControlOp> harden(TreeShared& tree, std::unique_ptr<ControlOp> op,
+                                  std::uint64_t read) AGENTCORE_RUNS_HOST_CODE;
 
 // The tree or its Runtime is destroyed: closes the gate of the root sentinel, so that every later admission
 // of an agent is refused.
-void close_tree(TreeShared& tree) noexcept;
+void close_tree(TreeShared& tree) noexcept AGENTCORE_RUNS_HOST_CODE;
 
 }  // namespace agentcore::detail::tree

@@ -3,6 +3,7 @@
 
 #include "core/agent_table.hpp"
 #include "core/call_begin.hpp"
+#include "core/mutex.hpp"
 #include "core/tree_lifetime.hpp"
 #include "events/event_hub.hpp"
 #include "loop/engine.hpp"
@@ -116,14 +117,15 @@ class Environment {
   // The agent's id. Empty if there is no memory for it: for log records and errors.
   std::string name_of(const core::Node& node) const noexcept;
   // Calls the host's log sink, which may run any code.
-  void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) noexcept;
+  void log(LogLevel level, std::string_view message,
+           std::initializer_list<LogField> fields) noexcept AGENTCORE_RUNS_HOST_CODE;
   // A tool call of `node` has given its result: launches, and closes windows, as that requests. Runs code of
   // the host. `call_id`: also the id of a task.
   void follow_up(const core::Node& node, std::uint64_t turn, ToolRegistry& tools, const CallNames& call,
-                 ToolResult& result);
+                 ToolResult& result) AGENTCORE_RUNS_HOST_CODE;
   // Emits that a late result of an operation was dropped.
   void discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
-               DiscardReason reason) noexcept;
+               DiscardReason reason) noexcept AGENTCORE_RUNS_HOST_CODE;
 
   // The agent has accepted what is being delivered to it.
   void note_accepted(const core::Node& node) noexcept {
@@ -135,7 +137,7 @@ class Environment {
 
   // Keeps the result of a turn that has ended, and emits TurnEnded.
   void emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
-                       const std::shared_ptr<const TurnResult>& result) noexcept;
+                       const std::shared_ptr<const TurnResult>& result) noexcept AGENTCORE_RUNS_HOST_CODE;
 
   core::AgentTable& table;
   events::EventHub& hub;

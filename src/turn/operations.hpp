@@ -97,7 +97,7 @@ class Operations {
   void close(OperationId id) noexcept;
   // The tree has closed: triggers every stop token. From now on find() finds nothing, so that no later
   // outcome reaches a turn. @loop_thread
-  void shut_down();
+  void shut_down() AGENTCORE_RUNS_HOST_CODE;
   // The same without the stop tokens. @loop_thread
   void refuse_outcomes() noexcept { refuses_outcomes_ = true; }
   // Stops the clocks of all time-outs, and releases the tools: a tool may hold a handle of the tree, which
@@ -128,13 +128,14 @@ class Operations {
   void cut(OperationId id);
   // The part of a cut that a stopping thread does itself, after it closed a gate: triggers operations of
   // `root`, and of agents below it, whose gates are closed; a bounded number. Returns the number. @threadsafe
-  std::size_t cut_closed_below(const core::Node& root, bool with_subtree, StopCut cut);
+  std::size_t cut_closed_below(const core::Node& root, bool with_subtree,
+                               StopCut cut) AGENTCORE_RUNS_HOST_CODE;
   // Triggers all operations with closed gates that stopping threads did not trigger. @loop_thread
-  void cut_left();
+  void cut_left() AGENTCORE_RUNS_HOST_CODE;
   bool has_left() const noexcept { return left_.load(std::memory_order_acquire); }
   // For a verb that has ended the turn of that epoch: triggers its operations; at most as many as `cut` says,
   // and cut_left() the others. Returns the number. @threadsafe
-  std::size_t cut_turn(const core::Node& node, StopCut cut);
+  std::size_t cut_turn(const core::Node& node, StopCut cut) AGENTCORE_RUNS_HOST_CODE;
   // The stop source of the newest model call of the turn of that epoch; without a state if there is none, or
   // if it is a summary. It must be triggered after the lock of the caller was released. @threadsafe
   StopSource model_call_of(const core::Node& node, std::uint32_t epoch);
