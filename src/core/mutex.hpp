@@ -39,7 +39,7 @@ enum class LockRank : std::uint8_t {
   steers,
   acknowledgements,
   erasing,
-  end_origins,
+  end_reasons,
   leaf,  // every other mutex: nothing is locked under it
 };
 

@@ -231,8 +231,8 @@ mailbox::DroppedMessages Scheduler::take_dropped(Node& node, const ControlOp& op
 void Scheduler::finish_end_of_turn(const ControlOp& op) {
   report_end_of_turn(op);
   tree_.cleared.remove(op.cleared, [] {});  // of an agent that is gone
-  if (op.epoch) tree_.end_origins.remove(op.agent, *op.epoch);
-  if (op.interrupt) tree_.end_origins.set_read(op.interrupt);
+  if (op.epoch) tree_.end_reasons.remove(op.agent, *op.epoch);
+  if (op.interrupt) tree_.end_reasons.set_read(op.interrupt);
 }
 
 void Scheduler::report_end_of_turn(const ControlOp& op) {
@@ -288,7 +288,7 @@ Progress Scheduler::run_passes(loop::PollBudget& budget) {
   const Progress ended =
       interrupt_pass_.run(budget, operations, is_tree_gone, [this](auto slot) { end_if_interrupted(slot); });
   if (ended != Progress::done) return ended;
-  tree_.end_origins.remove_read();
+  tree_.end_reasons.remove_read();
   return agent_pass_.run(budget, agents, is_tree_gone, [this](auto slot) {
     Node& node = tree_.table.slot(slot);
     if (!node.load().is_free() && !node.is_root_sentinel()) visit(node);

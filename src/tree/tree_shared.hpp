@@ -19,7 +19,7 @@
 #include "turn/acknowledgements.hpp"
 #include "turn/call_claims.hpp"
 #include "turn/cut_trail.hpp"
-#include "turn/end_origins.hpp"
+#include "turn/end_reasons.hpp"
 #include "turn/operations.hpp"
 
 #include <agentcore/agent_tree.hpp>
@@ -79,7 +79,7 @@ class TreeShared {
   events::EventHub hub;  // of the loop thread
   turn::Operations operations;
   turn::CallClaims claims;
-  turn::EndOrigins end_origins;
+  turn::EndReasons end_reasons;
 
   // Null: the tree has no store. @loop_thread
   persist::Recorder* recorder() const noexcept { return persistence ? persistence->recorder() : nullptr; }

@@ -94,7 +94,7 @@ VerbResult interrupt_turn(TreeShared& tree, Node& node, const InterruptOptions& 
     if (!in_turn) after.reset();
     if (!in_turn && hold) after = core::after_hold(view.own, true);
     if (in_turn) {
-      if (!tree.end_origins.end_turn(node, view.own, *after, op->origin)) continue;
+      if (!tree.end_reasons.end_turn(node, view.own, *after, op->origin)) continue;
       op->epoch = after->epoch();
       return end_turn(tree, node, options, std::move(op));
     }
@@ -122,7 +122,7 @@ VerbResult interrupt_message(TreeShared& tree, Node& node, const InterruptOption
       prepare_queue(node, options.queue, view.own, *op);
       const std::optional<PackedState> after = core::after_interrupt(view.own, hold);
       // The epoch is that of the message's turn: if it has not changed, no other turn is ended.
-      if (!tree.end_origins.end_turn(node, view.own, *after, op->origin)) continue;
+      if (!tree.end_reasons.end_turn(node, view.own, *after, op->origin)) continue;
       op->epoch = after->epoch();
       return end_turn(tree, node, options, std::move(op));
     }
@@ -158,7 +158,7 @@ VerbResult interrupt_subtree(TreeShared& tree, Node& node, const InterruptOption
     }
     core::Atomic<std::uint32_t>& count = tree.table.root_sentinel().interrupts;
     op->interrupt = count.load(std::memory_order_relaxed) + 1;
-    tree.end_origins.add_subtree(op->agent, op->interrupt, op->origin);
+    tree.end_reasons.add_subtree(op->agent, op->interrupt, op->origin);
     count.store(op->interrupt, std::memory_order_seq_cst);
     node.interrupts.store(op->interrupt, std::memory_order_seq_cst);
   }
@@ -202,7 +202,7 @@ VerbResult abort(TreeShared& tree, core::NodeId id, AbortOptions&& options) {
     if (!op || !prepare_clearing(*op, options.clear_queue)) return VerbResult::refused(Errc::out_of_memory);
     if (options.clear_queue) op->clear_up_to = mailbox::position(*node);
     op->epoch = after->epoch();
-    if (tree.end_origins.end_turn(*node, before, *after, op->origin)) break;
+    if (tree.end_reasons.end_turn(*node, before, *after, op->origin)) break;
   } while (true);
 
   tree.operations.cut_turn(*node, StopCut::all);

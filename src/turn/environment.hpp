@@ -13,7 +13,7 @@
 #include "turn/call_claims.hpp"
 #include "turn/call_pauses.hpp"
 #include "turn/cut_trail.hpp"
-#include "turn/end_origins.hpp"
+#include "turn/end_reasons.hpp"
 #include "turn/ended_turns.hpp"
 #include "turn/operations.hpp"
 
@@ -82,7 +82,7 @@ struct Messages {
 struct Registries {
   Operations& operations;
   CallClaims& claims;
-  EndOrigins& end_origins;
+  EndReasons& end_reasons;
 };
 
 // Names a tool call or a background task. Copies, because code of the host may end it.
@@ -109,7 +109,7 @@ class Environment {
         cuts(limits_of_turns.cuts),
         operations(registries.operations),
         claims(registries.claims),
-        end_origins(registries.end_origins),
+        end_reasons(registries.end_reasons),
         ended_turns(limits_of_turns.kept_results) {}
 
   // The agent of that id; null if it was deleted or the tree is closed.
@@ -149,7 +149,7 @@ class Environment {
   CutTrail* const cuts;  // that of the limits
   Operations& operations;
   CallClaims& claims;
-  EndOrigins& end_origins;
+  EndReasons& end_reasons;
   EndedTurns ended_turns;
   CallPauses call_pauses{*this};
   std::string identity;  // of the tree, in the idempotency keys of its calls; empty: none was needed yet

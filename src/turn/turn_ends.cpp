@@ -172,7 +172,7 @@ void TurnEnds::interrupt(Turn turn) noexcept {
   // The loop may not have read the verb of another thread yet, and the next turn may begin before it does.
   if (outcome != TurnOutcome::stopped && node.load().state() == AgentState::idle && is_open())
     environment_.hub.emit_state(node, AgentState::idle,
-                                {StopCause::user, environment_.end_origins.find(node)});
+                                {StopCause::user, environment_.end_reasons.find(node)});
   stop_exhausted(node);
 }
 
@@ -267,7 +267,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   result.error.code = code;
   if (outcome != TurnOutcome::failed) result.error.message = std::move(ended->stop_reason);
   if (outcome == TurnOutcome::interrupted || outcome == TurnOutcome::aborted)
-    set_message(result.error, environment_.end_origins.find(node).reason());
+    set_message(result.error, environment_.end_reasons.find(node).reason());
   if (result.error.message.empty()) set_message(result.error, reason_of(outcome, why));
   // The wording is fixed by requirement I10. An interrupt has a record of its own.
   if (outcome == TurnOutcome::stopped)

@@ -385,7 +385,7 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   const bool is_idle = (!ended && !is_observed) || is_open_and_idle(node);
   if (!is_idle) return;
   if (ended)
-    hub.emit_state(node, AgentState::idle, {StopCause::user, environment_.end_origins.find(node)});
+    hub.emit_state(node, AgentState::idle, {StopCause::user, environment_.end_reasons.find(node)});
   else
     hub.emit_state(node, AgentState::idle);
 }
@@ -395,7 +395,7 @@ std::shared_ptr<const TurnResult> TurnRunner::ended_result(core::Node& node,
                                                            std::uint32_t epoch) const noexcept {
   const bool is_open = core::look(node, node.load().generation()).open();
   if (is_open && core::is_interrupted(node)) turn::write_interrupted(node, epoch);
-  const StopOrigin origin = is_open ? environment_.end_origins.find(node) : StopOrigin();
+  const StopOrigin origin = is_open ? environment_.end_reasons.find(node) : StopOrigin();
   return handler_result(is_open ? TurnOutcome::interrupted : TurnOutcome::stopped, Errc::none,
                         origin.reason().empty() ? "Task terminated by user" : origin.reason());
 }

@@ -72,7 +72,7 @@ std::vector<RunningTask> Turns::tasks() const {
 
 std::size_t Turns::count(const core::References& refers) const noexcept {
   std::size_t count = desk_.count(refers) + permissions_.count(refers) + environment_.claims.count(refers) +
-                      environment_.ended_turns.count(refers) + environment_.end_origins.count(refers);
+                      environment_.ended_turns.count(refers) + environment_.end_reasons.count(refers);
   for (std::uint32_t slot = 0; slot < environment_.operations.slots(); ++slot) {
     const Operation& operation = environment_.operations.at_slot(slot);
     count += operation.node && refers(operation.agent);

@@ -1,4 +1,4 @@
-// EndOrigins: why verbs have ended turns, for the state changes that the loop reports.
+// EndReasons: why verbs have ended turns, for the state changes that the loop reports.
 #pragma once
 
 #include "core/agent_table.hpp"
@@ -19,7 +19,7 @@ namespace agentcore::detail::turn {
 // in the moment in which it takes effect; the loop removes the origin when it has reported the ends. A verb
 // without a reason has no entry, and does not take the mutex. Without memory for an entry, the state changes
 // have no origin.
-class EndOrigins {
+class EndReasons {
  public:
   // Replaces the packed state `from` of the agent by `to`, which ends the turn in progress. False: it has
   // changed meanwhile, and nothing was done. @threadsafe
@@ -54,7 +54,7 @@ class EndOrigins {
   void remove_if(Matches&& matches) noexcept;
   static bool covers(const Entry& entry, const core::Node& node) noexcept;
 
-  mutable core::Mutex mutex_{core::LockRank::end_origins};
+  mutable core::Mutex mutex_{core::LockRank::end_reasons};
   std::vector<Entry> entries_ AGENTCORE_GUARDED_BY(mutex_);  // oldest first
   core::Atomic<std::size_t> count_{0};  // of the entries: if 0, the mutex need not be taken
 };
