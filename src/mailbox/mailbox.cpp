@@ -77,7 +77,7 @@ void insert_all(core::Node& node, MessagePool& pool, std::uint32_t oldest_first)
 
 // Counts messages that have left the mailbox. Afterwards the loop looks for further messages, and a sender
 // that finds the old count must have pushed before that. `order`: seq_cst, unless the loop looks again after
-// ReadyList::done().
+// ReadyAgents::done().
 void count_taken(core::Node& node, std::size_t count,
                  std::memory_order order = std::memory_order_seq_cst) noexcept {
   node.taken.store(node.taken.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(count), order);
@@ -147,7 +147,7 @@ Push add_place(core::Node& node, MessagePool& pool, const ClearedMessages* clear
 }
 
 // After a push to a mailbox that had `before`: true if the agent must be scheduled. If it is in a ready list,
-// the loop looks at the mailbox again when it has taken the agent out: ReadyList::done().
+// the loop looks at the mailbox again when it has taken the agent out: ReadyAgents::done().
 bool is_first(const core::Node& node, Head before) noexcept {
   return !node.scheduled.load(std::memory_order_seq_cst) &&
          before.length(node.taken.load(std::memory_order_seq_cst)) == 0;

@@ -29,7 +29,7 @@ bool is_in_turn(const Node& node) noexcept {
 }  // namespace
 
 void Scheduler::run_round(loop::PollBudget& budget) {
-  ReadyList& ready = tree_.ready;
+  ReadyAgents& ready = tree_.ready;
   const std::uint32_t enough = budget.used() + small_round;
   core::ActiveAgentGuard active(tree_.table);
   ready.begin_round();

@@ -15,7 +15,7 @@
 #include "persist/persistence.hpp"
 #include "tree/control_queue.hpp"
 #include "tree/fork_origins.hpp"
-#include "tree/ready_list.hpp"
+#include "tree/ready_agents.hpp"
 #include "turn/acknowledgements.hpp"
 #include "turn/call_claims.hpp"
 #include "turn/cut_trail.hpp"
@@ -66,7 +66,7 @@ class TreeShared {
   turn::Acknowledgements acknowledgements;
   ForkOrigins forks;
   ControlQueue control;                         // verbs push, the loop takes
-  ReadyList ready;                              // senders add, the loop takes
+  ReadyAgents ready;                            // senders add, the loop takes
   std::vector<SharedAgentSpec> replaced_specs;  // destroyed when no function of the tree is on the stack
   std::shared_ptr<persist::Persistence> persistence;  // null: the tree has no store
   persist::MailNotes mail_notes;                      // of that, for senders

@@ -24,7 +24,7 @@ byte sending = 2;
 
 #define FLUSH taken = own_taken
 
-/* ReadyList::add() */
+/* ReadyAgents::add() */
 inline add() {
   atomic {
     if
@@ -139,7 +139,7 @@ end:
         :: else -> break
         fi
      od;
-     atomic { scheduled = false; FLUSH }; /* ReadyList::done() */
+     atomic { scheduled = false; FLUSH }; /* ReadyAgents::done() */
 #ifndef M_DONE_UNASKED
      look()
 #endif

@@ -3,7 +3,7 @@
 #include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/drive/team.hpp"
-#include "tree/ready_list.hpp"
+#include "tree/ready_agents.hpp"
 
 #include <algorithm>
 #include <array>
@@ -58,7 +58,7 @@ TEST_CASE("each sender's messages arrive once and in order", "[mailbox][race][F5
   std::array<int, 3> next{};
   bool in_order = true;
   std::size_t taken = 0;
-  detail::tree::ReadyList ready;
+  detail::tree::ReadyAgents ready;
   // What the loop does: it looks only at agents that are ready.
   const auto take_all = [&] {
     ready.begin_round();
@@ -92,7 +92,7 @@ TEST_CASE("no message is left behind when others are removed meanwhile", "[mailb
   const int each = test::amount(20'000, 2'000);
   Box box(60'000);
   Team team(3);
-  detail::tree::ReadyList ready;
+  detail::tree::ReadyAgents ready;
   std::size_t gone = 0;
   const auto look = [&] {
     if (detail::mailbox::length(box.node, 1) != 0) ready.add(box.node);

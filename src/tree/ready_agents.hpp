@@ -1,4 +1,4 @@
-// ReadyList: the agents with work to do.
+// ReadyAgents: the agents with work to do.
 #pragma once
 
 #include "core/mpsc_stack.hpp"
@@ -9,7 +9,7 @@ namespace agentcore::detail::tree {
 // Any thread adds; the loop thread takes the agents out in rounds, in the order of adding, one step each
 // (Q5). An agent is in the list at most once: Node::scheduled is set while it is. A slot that was reused
 // meanwhile costs one check and nothing else.
-class ReadyList {
+class ReadyAgents {
  public:
   // False when it was in already. @threadsafe
   bool add(core::Node& node) noexcept {
