@@ -3,7 +3,7 @@
 #include "persist/context_record.hpp"
 #include "persist/record_kinds.hpp"
 #include "persist/stored_conversation.hpp"
-#include "turn/stable_part.hpp"
+#include "turn/request_ends.hpp"
 #include "turn/turn_data.hpp"
 
 #include <optional>

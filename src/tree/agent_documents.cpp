@@ -6,7 +6,7 @@
 #include "mailbox/without_limit.hpp"
 #include "persist/context_record.hpp"
 #include "tree/options.hpp"
-#include "turn/stable_part.hpp"
+#include "turn/request_ends.hpp"
 
 #include <agentcore/display.hpp>
 

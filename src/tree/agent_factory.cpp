@@ -5,7 +5,7 @@
 #include "mailbox/mailbox.hpp"
 #include "tree/agent_documents.hpp"
 #include "tree/options.hpp"
-#include "turn/stable_part.hpp"
+#include "turn/request_ends.hpp"
 
 #include <cassert>
 #include <new>

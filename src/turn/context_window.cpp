@@ -3,8 +3,8 @@
 #include "core/message_items.hpp"
 #include "tools/protocol.hpp"
 #include "tools/windows_text.hpp"
+#include "turn/request_ends.hpp"
 #include "turn/request_tokens.hpp"
-#include "turn/stable_part.hpp"
 
 #include <algorithm>
 #include <cassert>

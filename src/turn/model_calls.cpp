@@ -5,7 +5,7 @@
 #include "turn/compactor.hpp"
 #include "turn/context_window.hpp"
 #include "turn/lingering_calls.hpp"
-#include "turn/stable_part.hpp"
+#include "turn/request_ends.hpp"
 #include "turn/turn_ends.hpp"
 #include "turn/turn_runner.hpp"
 #include "turn/usage_accounting.hpp"

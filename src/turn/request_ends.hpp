@@ -1,4 +1,5 @@
-// The stable parts of requests: the messages with which the next request of a conversation begins, too.
+// The ends of the requests of a conversation: what stands before an end begins the next request, too.
+// key.
 #pragma once
 
 #include "turn/sent_context.hpp"

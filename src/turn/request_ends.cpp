@@ -1,4 +1,4 @@
-#include "turn/stable_part.hpp"
+#include "turn/request_ends.hpp"
 
 #include "core/blank.hpp"
 #include "core/message_items.hpp"
