@@ -6,7 +6,7 @@
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
 #include "tree/tree_shared.hpp"
-#include "turn/environment.hpp"
+#include "turn/turn_context.hpp"
 
 #include <string>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tree/tree_shared.hpp"
-#include "turn/environment.hpp"
+#include "turn/turn_context.hpp"
 
 namespace agentcore::detail::tree {
 

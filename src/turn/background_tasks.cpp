@@ -38,7 +38,7 @@ std::string line_of(const std::string& id, const std::string& tool, std::string_
 
 void BackgroundTasks::emit_state(const core::Node& node, const OperationInfo& info, TaskState state,
                                  ToolResult result) noexcept {
-  environment_.hub.emit(node, [&](Agent agent) {
+  context_.hub.emit(node, [&](Agent agent) {
     return TaskChanged{std::move(agent), info.id, info.tool, state, std::move(result)};
   });
 }
@@ -53,9 +53,9 @@ void BackgroundTasks::note_lost(core::Node& node, const std::string& id, const s
 void BackgroundTasks::note_end(core::Node& node, const OperationInfo& info, TaskState state,
                                const ToolResult& result, const std::string& reason) noexcept {
   if (!info.in_history) return;
-  environment_.engine.guarded("the end of a background task", [&] {
+  context_.engine.guarded("the end of a background task", [&] {
     std::string& lines = data_of(node).ended_tasks;
-    const std::size_t most = environment_.limits.max_result_bytes;
+    const std::size_t most = context_.limits.max_result_bytes;
     const auto kept = [&](std::string text) {
       return core::json_string(limited(std::move(text), most - std::min(most, lines.size())));
     };
@@ -68,13 +68,13 @@ void BackgroundTasks::note_end(core::Node& node, const OperationInfo& info, Task
 
 std::size_t BackgroundTasks::running(const core::Node& node) const noexcept {
   std::size_t count = 0;
-  environment_.operations.for_each(
+  context_.operations.for_each(
       node, [&](const Operation& operation) { count += operation.kind == Operation::Kind::background; });
   return count;
 }
 
 Next BackgroundTasks::start(Turn turn, std::size_t index) {
-  Operations& operations = environment_.operations;
+  Operations& operations = context_.operations;
   PendingCall& call = turn.active().calls[index];
   Ref<ToolRegistry> registry = turn.spec().tools;
   if (call.operation) {  // of its approval: the registry may have been replaced since
@@ -88,25 +88,25 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
     return turn.is_admitted() ? Next::proceed : Next::ended;
   }
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
-  auto info = std::make_unique<OperationInfo>(OperationInfo{new_task_id(environment_.engine), step.window_id,
+  auto info = std::make_unique<OperationInfo>(OperationInfo{new_task_id(context_.engine), step.window_id,
                                                             step.tool, std::move(registry), step.round,
                                                             step.index, CallRecords::request_of(step, call)});
   const OperationId id =
       operations.open(turn.node(), Operation::Kind::background, turn.epoch(), turn.number(), std::move(info));
   try {
-    environment_.claims.add(task_key(operations[id].info->id), turn.node(), {});
+    context_.claims.add(task_key(operations[id].info->id), turn.node(), {});
   } catch (...) {  // nothing was emitted
     operations.close(id);
     throw;
   }
-  environment_.claims.set_operation(task_key(operations[id].info->id), id, operations[id].stop);
+  context_.claims.set_operation(task_key(operations[id].info->id), id, operations[id].stop);
   emit_state(turn.node(), *operations[id].info, TaskState::started, {});
   if (!turn.is_admitted()) {  // no part of it has begun
     cancel(id, ToolOutcome::not_started);
     close(id);
     return Next::ended;
   }
-  if (environment_.claims.is_over(task_key(operations[id].info->id))) {  // e.g. an observer cancelled it
+  if (context_.claims.is_over(task_key(operations[id].info->id))) {  // e.g. an observer cancelled it
     write_cancel(id);
     close(id);
     if (!turn.is_admitted()) return Next::ended;
@@ -141,7 +141,7 @@ std::shared_ptr<tools::Completion> BackgroundTasks::record_start(Turn turn, std:
   ActiveTurn& active = turn.active();
   PendingCall& call = active.calls[index];
   auto completion = tools::make_completion(port_.scope_of(turn.node(), id, tool));
-  OperationInfo& info = *environment_.operations[id].info;
+  OperationInfo& info = *context_.operations[id].info;
   CallRecords::step_of(turn, call).task_id = info.id;
   info.in_history = !active.simulated;
   records_.set_result(turn, call, ToolOutcome::completed,
@@ -151,7 +151,7 @@ std::shared_ptr<tools::Completion> BackgroundTasks::record_start(Turn turn, std:
 }
 
 void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult result) {
-  Operations& operations = environment_.operations;
+  Operations& operations = context_.operations;
   const std::uint64_t turn = operations[id].turn;
   if (!core::look(node, node.load().generation()).open()) cancel(id);
   if (!operations.find(id)) return;
@@ -159,14 +159,14 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
   if (in_time) desk_.close_all(id);
   const DiscardReason late = operations[id].late.value_or(DiscardReason::cancelled);
   const std::unique_ptr<OperationInfo> info = std::move(operations[id].info);
-  environment_.claims.remove(task_key(info->id));
+  context_.claims.remove(task_key(info->id));
   operations.close(id);
   if (!in_time && !info->has_begun()) return;
-  if (!in_time) return environment_.discard(node, turn, 0, LateResult::tool_result, late);
-  environment_.note_accepted(node);
+  if (!in_time) return context_.discard(node, turn, 0, LateResult::tool_result, late);
+  context_.note_accepted(node);
   if (info->tools)
-    environment_.engine.guarded("a tool's result", [&] {
-      environment_.follow_up(node, turn, *info->tools, {info->id, info->window_id, info->tool}, result);
+    context_.engine.guarded("a tool's result", [&] {
+      context_.follow_up(node, turn, *info->tools, {info->id, info->window_id, info->tool}, result);
     });
   const TaskState state = result.success ? TaskState::completed : TaskState::failed;
   note_end(node, *info, state, result);
@@ -177,11 +177,11 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
 void BackgroundTasks::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
   if (!core::look(node, node.load().generation()).open()) return cancel(id);
   if (!end(id)) return;
-  environment_.operations[id].end(DiscardReason::timed_out);
-  environment_.operations.cut(id);
-  if (!environment_.operations.find(id)) return;
+  context_.operations[id].end(DiscardReason::timed_out);
+  context_.operations.cut(id);
+  if (!context_.operations.find(id)) return;
   desk_.close_all(id);
-  Operation* const operation = environment_.operations.find(id);
+  Operation* const operation = context_.operations.find(id);
   if (!operation) return;
   note_end(node, *operation->info, TaskState::failed, result);
   emit_state(node, *operation->info, TaskState::failed, result);
@@ -189,9 +189,9 @@ void BackgroundTasks::on_timeout(core::Node& node, OperationId id, const ToolRes
 
 // Ends the task for the loop. False: it has ended before. If a verb has cancelled it, that is written now.
 bool BackgroundTasks::end(OperationId id) noexcept {
-  Operation& operation = environment_.operations[id];
+  Operation& operation = context_.operations[id];
   if (operation.over) return false;
-  operation.over = environment_.claims.claim(task_key(operation.info->id));
+  operation.over = context_.claims.claim(task_key(operation.info->id));
   if (operation.over) return true;
   write_cancel(id);
   return false;
@@ -199,50 +199,50 @@ bool BackgroundTasks::end(OperationId id) noexcept {
 
 // A verb has cancelled the task: its model and its observers are told, once.
 void BackgroundTasks::write_cancel(OperationId id) noexcept {
-  Operations& operations = environment_.operations;
+  Operations& operations = context_.operations;
   Operation& operation = operations[id];
   core::Node& node = *operation.node;
-  const std::unique_ptr<CallEnding> ending = environment_.claims.take(task_key(operation.info->id));
+  const std::unique_ptr<CallEnding> ending = context_.claims.take(task_key(operation.info->id));
   if (!ending) return;
   operation.end(DiscardReason::cancelled);
   if (core::look(node, core::generation_of(operation.agent)).open())
     note_end(node, *operation.info, TaskState::cancelled, {}, ending->reason);
   operations.cut(id);
   if (const Operation* const left = operations.find(id))
-    environment_.log(LogLevel::info, "a background task was cancelled",
-                     {{"agent", environment_.name_of(node)},
-                      {"tool", left->info->tool},
-                      {"task", left->info->id},
-                      {"reason", ending->reason}});
+    context_.log(LogLevel::info, "a background task was cancelled",
+                 {{"agent", context_.name_of(node)},
+                  {"tool", left->info->tool},
+                  {"task", left->info->id},
+                  {"reason", ending->reason}});
   if (operations.find(id)) desk_.close_all(id);
   if (const Operation* const left = operations.find(id))
     emit_state(node, *left->info, TaskState::cancelled, {});
 }
 
 void BackgroundTasks::finish(std::string_view task_id) noexcept {
-  const OperationId id = environment_.claims.operation_of(task_key(task_id));
-  const Operation* const operation = id ? environment_.operations.find(id) : nullptr;
+  const OperationId id = context_.claims.operation_of(task_key(task_id));
+  const Operation* const operation = id ? context_.operations.find(id) : nullptr;
   if (!operation) return;
-  const AgentEntry entry(environment_, *operation->node);
+  const AgentEntry entry(context_, *operation->node);
   core::Node& node = *operation->node;
   write_cancel(id);
-  if (const Operation* const left = environment_.operations.find(id)) {
+  if (const Operation* const left = context_.operations.find(id)) {
     if (left->info->has_begun())
       lingering_.add(id);
     else
       close(id);  // no result will come
   }
-  environment_.listener.on_activity_ended(node);
+  context_.listener.on_activity_ended(node);
 }
 
 // Its stop token is triggered, and it counts as ended from now on.
 void BackgroundTasks::cancel(OperationId id, ToolOutcome outcome) noexcept {
   if (!end(id)) return;
-  Operations& operations = environment_.operations;
+  Operations& operations = context_.operations;
   const std::shared_ptr<core::CallBegin> begin = operations[id].info->begin;
   const bool never_begins = begin && begin->withdraw();
   if (never_begins) outcome = ToolOutcome::not_started;
-  if (environment_.cuts) environment_.cuts->add_task(operations[id], outcome);
+  if (context_.cuts) context_.cuts->add_task(operations[id], outcome);
   core::Node& node = *operations[id].node;
   operations[id].end(why_refused(node));
   operations.cut(id);
@@ -254,20 +254,20 @@ void BackgroundTasks::cancel(OperationId id, ToolOutcome outcome) noexcept {
 }
 
 void BackgroundTasks::close(OperationId id) noexcept {
-  environment_.claims.remove(task_key(environment_.operations[id].info->id));
-  environment_.operations.close(id);
+  context_.claims.remove(task_key(context_.operations[id].info->id));
+  context_.operations.close(id);
 }
 
 void BackgroundTasks::cancel_all(core::Node& node) noexcept {
   std::vector<OperationId> tasks;
-  environment_.engine.guarded("background tasks", [&] {
-    environment_.operations.for_each(node, [&](const Operation& operation) {
+  context_.engine.guarded("background tasks", [&] {
+    context_.operations.for_each(node, [&](const Operation& operation) {
       if (operation.kind == Operation::Kind::background) tasks.push_back(operation.id);
     });
   });
   std::reverse(tasks.begin(), tasks.end());  // oldest first
   for (const OperationId id : tasks)
-    if (environment_.operations.find(id)) cancel(id);
+    if (context_.operations.find(id)) cancel(id);
   while (cancel_newest(node)) {  // tasks that could not be listed for lack of memory
   }
 }
@@ -275,7 +275,7 @@ void BackgroundTasks::cancel_all(core::Node& node) noexcept {
 // Cancels the newest task that is not cancelled yet. False: there is none.
 bool BackgroundTasks::cancel_newest(core::Node& node) noexcept {
   std::optional<OperationId> newest;
-  environment_.operations.for_each(node, [&](const Operation& operation) {
+  context_.operations.for_each(node, [&](const Operation& operation) {
     if (!newest && operation.kind == Operation::Kind::background && !operation.over) newest = operation.id;
   });
   if (newest) cancel(*newest);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "turn/call_records.hpp"
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/event.hpp>
 #include <agentcore/tool.hpp>
@@ -23,9 +23,9 @@ class ToolPort;
 // (X17). Exactly one of `completed`, `failed` and `cancelled` is emitted for each. All @loop_thread.
 class BackgroundTasks {
  public:
-  BackgroundTasks(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk,
+  BackgroundTasks(TurnContext& context, CallRecords& records, ToolPort& port, QuestionDesk& desk,
                   LingeringCalls& lingering)
-      : environment_(environment), records_(records), port_(port), desk_(desk), lingering_(lingering) {}
+      : context_(context), records_(records), port_(port), desk_(desk), lingering_(lingering) {}
 
   // Starts a call in the background; the call's result is the id of the task (L2-L4).
   Next start(Turn turn, std::size_t index);
@@ -58,7 +58,7 @@ class BackgroundTasks {
   void emit_state(const core::Node& node, const OperationInfo& info, TaskState state,
                   ToolResult result) noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
   CallRecords& records_;
   ToolPort& port_;
   QuestionDesk& desk_;

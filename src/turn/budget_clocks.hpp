@@ -3,7 +3,7 @@
 
 #include "loop/wait_clock.hpp"
 #include "turn/budget_ledger.hpp"
-#include "turn/environment.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/budget.hpp>
 
@@ -12,7 +12,7 @@ namespace agentcore::detail::turn {
 // All @loop_thread.
 class BudgetClocks {
  public:
-  BudgetClocks(Environment& environment, BudgetLedger& ledger) : environment_(environment), ledger_(ledger) {}
+  BudgetClocks(TurnContext& context, BudgetLedger& ledger) : context_(context), ledger_(ledger) {}
 
   // Grants a budget, to the agent itself or to its subtree, and starts its clock unless the agent is paused.
   void grant(core::Node& node, const Budget& budget, bool subtree);
@@ -23,7 +23,7 @@ class BudgetClocks {
  private:
   void on_end(core::NodeId agent, BudgetLedger::Scope scope);
 
-  Environment& environment_;
+  TurnContext& context_;
   BudgetLedger& ledger_;
 };
 

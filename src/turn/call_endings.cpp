@@ -12,11 +12,11 @@
 namespace agentcore::detail::turn {
 
 Next CallEndings::apply(Turn turn, PendingCall& call) {
-  const std::unique_ptr<CallEnding> ending = environment_.claims.take(CallRecords::key_of(turn, call));
+  const std::unique_ptr<CallEnding> ending = context_.claims.take(CallRecords::key_of(turn, call));
   if (!ending) return Next::wait;
   Ref<ToolRegistry> tools = turn.spec().tools;
   if (call.operation) {
-    if (const auto& own = environment_.operations[call.operation].info->tools) tools = own;
+    if (const auto& own = context_.operations[call.operation].info->tools) tools = own;
     release(call, ending->by_host ? DiscardReason::completed_by_host : DiscardReason::cancelled);
   }
   bool written = false;
@@ -25,13 +25,13 @@ Next CallEndings::apply(Turn turn, PendingCall& call) {
   else if (turn.is_admitted())
     write_cancel(turn, call, ending->reason);
   if (ending->by_host && !written)  // the turn has ended meanwhile
-    environment_.discard(turn.node(), turn.number(), 0, LateResult::tool_result, why_refused(turn.node()));
+    context_.discard(turn.node(), turn.number(), 0, LateResult::tool_result, why_refused(turn.node()));
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
 // The call is over, its tool perhaps not: the turn does not wait for it.
 void CallEndings::release(PendingCall& call, DiscardReason late) noexcept {
-  Operations& operations = environment_.operations;
+  Operations& operations = context_.operations;
   const bool has_begun = call.has_begun();
   const OperationId id = std::exchange(call.operation, {});
   operations[id].end(late);
@@ -51,11 +51,11 @@ void CallEndings::write_cancel(Turn turn, PendingCall& call, const std::string& 
                      : call.begun_before ? "a person cancelled the call before it was made again"
                                          : "a person cancelled the call before it began";
   if (!reason.empty()) text += "; the reason: " + reason;
-  environment_.log(LogLevel::info, "a tool call was cancelled",
-                   {{"agent", environment_.name_of(turn.node())},
-                    {"tool", step.tool},
-                    {"call", step.call_id},
-                    {"reason", reason}});
+  context_.log(LogLevel::info, "a tool call was cancelled",
+               {{"agent", context_.name_of(turn.node())},
+                {"tool", step.tool},
+                {"call", step.call_id},
+                {"reason", reason}});
   if (!turn.is_admitted()) return;
   if (!has_begun && !call.start_emitted) return records_.refuse(turn, call, std::move(text));
   records_.set_result(turn, call, CallRecords::outcome_of(call, CallRecords::Result::none),
@@ -70,15 +70,14 @@ bool CallEndings::write_host_result(Turn turn, PendingCall& call, const Ref<Tool
   if (!call.start_emitted) {
     call.arguments = tools::as_object(call.arguments);
     call.start_emitted = true;  // after the last allocation: ToolEnded follows however the turn ends
-    environment_.hub.emit(turn.node(), [&](Agent agent) {
+    context_.hub.emit(turn.node(), [&](Agent agent) {
       return ToolStarted{std::move(agent), turn.number(), step.call_id,
                          step.window_id,   step.tool,     call.arguments};
     });
     if (!turn.is_admitted()) return false;
   }
   if (tools)
-    environment_.follow_up(turn.node(), turn.number(), *tools, {step.call_id, step.window_id, step.tool},
-                           result);
+    context_.follow_up(turn.node(), turn.number(), *tools, {step.call_id, step.window_id, step.tool}, result);
   if (!turn.is_admitted()) return false;
   records_.set_result(turn, call, ToolOutcome::completed, std::move(result), true);
   return true;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "turn/call_records.hpp"
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/ref.hpp>
 #include <agentcore/tool.hpp>
@@ -19,9 +19,9 @@ class ToolPort;
 // All @loop_thread.
 class CallEndings {
  public:
-  CallEndings(Environment& environment, CallRecords& records, ToolPort& port, QuestionDesk& desk,
+  CallEndings(TurnContext& context, CallRecords& records, ToolPort& port, QuestionDesk& desk,
               LingeringCalls& lingering)
-      : environment_(environment), records_(records), port_(port), desk_(desk), lingering_(lingering) {}
+      : context_(context), records_(records), port_(port), desk_(desk), lingering_(lingering) {}
 
   // A verb has ended the call: writes its result, unless another function does that. What the tool still
   // delivers is late.
@@ -32,7 +32,7 @@ class CallEndings {
   void write_cancel(Turn turn, PendingCall& call, const std::string& reason);
   bool write_host_result(Turn turn, PendingCall& call, const Ref<ToolRegistry>& tools, ToolResult result);
 
-  Environment& environment_;
+  TurnContext& context_;
   CallRecords& records_;
   ToolPort& port_;
   QuestionDesk& desk_;

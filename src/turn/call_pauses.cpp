@@ -2,7 +2,7 @@
 
 #include "core/agent_access.hpp"
 #include "core/gates.hpp"
-#include "turn/environment.hpp"
+#include "turn/turn_context.hpp"
 
 #include <utility>
 
@@ -31,13 +31,13 @@ void CallPauses::notify_all() noexcept {
 bool CallPauses::run(loop::PollBudget& budget) {
   return pass_.run(budget, callbacks_, [this](const auto& entry) {
     if (const auto callback = entry.second.lock())
-      environment_.engine.guarded("PauseToken::on_change", *callback);
-    if (environment_.hub.closed()) pass_.cancel();
+      context_.engine.guarded("PauseToken::on_change", *callback);
+    if (context_.hub.closed()) pass_.cancel();
   });
 }
 
 bool CallPauses::Call::is_paused() const noexcept {
-  const core::AgentTable& table = pauses_.environment_.table;
+  const core::AgentTable& table = pauses_.context_.table;
   if (table.root_sentinel().load().closes_subtree()) return false;
   const core::NodeId id = core::AgentAccess::node(agent_);
   const core::Node* const node = table.find(id);
@@ -45,15 +45,15 @@ bool CallPauses::Call::is_paused() const noexcept {
 }
 
 std::shared_ptr<void> CallPauses::Call::on_change(std::function<void()> callback) {
-  return pauses_.environment_.hub.closed() ? nullptr : pauses_.add(std::move(callback));
+  return pauses_.context_.hub.closed() ? nullptr : pauses_.add(std::move(callback));
 }
 
 void CallPauses::Call::set_waiting(bool waiting) noexcept {
-  Environment& environment = pauses_.environment_;
-  Operation* const operation = environment.operations.find(id_);
-  if (environment.hub.closed() || !operation) return;
+  TurnContext& context = pauses_.context_;
+  Operation* const operation = context.operations.find(id_);
+  if (context.hub.closed() || !operation) return;
   operation->waits = waiting;
-  environment.listener.on_waiting(*operation->node);
+  context.listener.on_waiting(*operation->node);
 }
 
 }  // namespace agentcore::detail::turn

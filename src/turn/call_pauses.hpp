@@ -15,7 +15,7 @@
 
 namespace agentcore::detail::turn {
 
-class Environment;
+class TurnContext;
 
 // Makes the pause tokens of model calls, and calls the callbacks that clients register with them. All
 // @loop_thread, but PauseToken::is_paused().
@@ -24,7 +24,7 @@ class CallPauses {
   // The source of one token.
   class Call;
 
-  explicit CallPauses(Environment& environment) : environment_(environment) {}
+  explicit CallPauses(TurnContext& context) : context_(context) {}
 
   // For a call of `agent` whose operation is not known yet: Call::bind() follows. Throws std::bad_alloc.
   std::shared_ptr<Call> make(Agent agent);
@@ -38,7 +38,7 @@ class CallPauses {
  private:
   std::shared_ptr<void> add(std::function<void()> callback);
 
-  Environment& environment_;
+  TurnContext& context_;
   std::map<std::uint64_t, std::weak_ptr<std::function<void()>>> callbacks_;  // by number
   std::uint64_t added_ = 0;
   std::size_t tidy_at_ = 16;  // the size at which add() removes the entries without an owner

@@ -58,7 +58,7 @@ void CallRecords::list(Turn turn, std::vector<tools::AskedCall> asked, std::stri
     step.message = Conversation::not_started;
     active.calls[i].message = message + i;
     active.calls[i].step = active.result->calls.size() - 1;
-    environment_.claims.add({turn.node().id(), step.call_id}, turn.node(), turn.epoch());
+    context_.claims.add({turn.node().id(), step.call_id}, turn.node(), turn.epoch());
   }
   last_call->id = active.result->calls.back().call_id;
 }
@@ -73,7 +73,7 @@ void CallRecords::withdraw(Turn turn) noexcept {
   for (PendingCall& call : turn.active().calls) {
     if (call.state != PendingCall::State::running) continue;
     if (outcome_of(call, Result::none) != ToolOutcome::not_started) continue;
-    environment_.engine.guarded("a call that has not begun", [&] {
+    context_.engine.guarded("a call that has not begun", [&] {
       ToolCallRecord& step = step_of(turn, call);
       std::string message(Conversation::not_started), text = message;
       step.message = std::move(message);
@@ -118,7 +118,7 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
     turn.data().conversation.set_result(call.message, std::move(items),
                                         {outcome, outcome == ToolOutcome::completed && result.success});
   if (!call.start_emitted) return;
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
+  context_.hub.emit(turn.node(), [&](Agent agent) {
     return ToolEnded{std::move(agent), turn.number(), step.call_id, outcome, result, by_host};
   });
 }
@@ -136,7 +136,7 @@ void CallRecords::write_refusal(Turn turn, PendingCall& call, std::string reason
 
 void CallRecords::emit_refusal(Turn turn, const PendingCall& call) {
   const ToolCallRecord& record = step_of(turn, call);
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
+  context_.hub.emit(turn.node(), [&](Agent agent) {
     return ToolRefused{std::move(agent), turn.number(),  record.call_id, record.window_id,
                        record.tool,      call.arguments, record.message};
   });
@@ -147,14 +147,14 @@ std::uint64_t CallRecords::request_of(const ToolCallRecord& step, const PendingC
 }
 
 void CallRecords::limit(ToolResult& result) const noexcept {
-  if (size_of(result.parts) > environment_.limits.max_message_bytes) try {
+  if (size_of(result.parts) > context_.limits.max_message_bytes) try {
       result = ToolResult::failed(
           "the parts of the result are longer together than TreeOptions::max_message_bytes");
     } catch (const std::bad_alloc&) {
       result = {.success = false};
     }
   for (std::string* const text : {&result.message, &result.summary}) try {
-      *text = limited(std::move(*text), environment_.limits.max_result_bytes);
+      *text = limited(std::move(*text), context_.limits.max_result_bytes);
     } catch (const std::bad_alloc&) {
       text->clear();
     }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "tools/protocol.hpp"
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/tool.hpp>
 
@@ -16,7 +16,7 @@ namespace agentcore::detail::turn {
 // All @loop_thread.
 class CallRecords {
  public:
-  explicit CallRecords(Environment& environment) : environment_(environment) {}
+  explicit CallRecords(TurnContext& context) : context_(context) {}
 
   // Writes an answer with calls, and for each call a result that it did not happen, which later results
   // replace.
@@ -60,7 +60,7 @@ class CallRecords {
   void limit(ToolResult& result) const noexcept;
 
  private:
-  Environment& environment_;
+  TurnContext& context_;
 };
 
 }  // namespace agentcore::detail::turn

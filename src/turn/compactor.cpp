@@ -73,7 +73,7 @@ bool Compactor::write(Turn turn, ChatRequest& request) {
   SummaryCall call;
   bool needed = false;
   bool written = false;
-  const bool counted = count_guarded(environment_.engine, [&] {
+  const bool counted = count_guarded(context_.engine, [&] {
     needed = plan(turn, call);
     written = needed && write_request(turn, call, request);
   });
@@ -148,7 +148,7 @@ bool Compactor::write_request(Turn turn, SummaryCall& call, ChatRequest& request
 // False: a budget refuses the call, or covers a part of a summary only, which could not be used.
 bool Compactor::reserve(Turn turn, ChatRequest& request) {
   const Options& options = options_of(turn);
-  const std::uint64_t prompt = request_tokens(environment_.engine, turn.spec(), request);
+  const std::uint64_t prompt = request_tokens(context_.engine, turn.spec(), request);
   if (turn.is_over()) return false;
   if (options.budget_tokens != no_limit) {
     const std::uint64_t used = core::saturating_sum(turn.data().summary_tokens, prompt);
@@ -171,18 +171,18 @@ LlmClient& Compactor::client_of(Turn turn, LlmClient& usual) noexcept {
 }
 
 void Compactor::log_unused(Turn turn, std::string_view why) noexcept {
-  environment_.log(
+  context_.log(
       LogLevel::warning,
       turn.active().summaries == Summaries::failed
           ? "a summary is not used; older messages are left out of this turn, and the next one tries again"
           : "a summary is not used; older messages are left out",
-      {{"agent", environment_.name_of(turn.node())}, {"why", why}});
+      {{"agent", context_.name_of(turn.node())}, {"why", why}});
 }
 
 void Compactor::emit_begin(Turn turn) noexcept {
   SummaryCall& call = *turn.active().summary;
   call.number = turn.active().model_calls + 1;
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
+  context_.hub.emit(turn.node(), [&](Agent agent) {
     return CompactionChanged{.agent = std::move(agent),
                              .turn = turn.number(),
                              .call = call.number,
@@ -193,8 +193,8 @@ void Compactor::emit_begin(Turn turn) noexcept {
 Next Compactor::take(Turn turn) {
   ActiveTurn& active = turn.active();
   ChatMessage summary = context::summary_message(active.text);
-  const std::size_t tokens = context::tokens_around_message +
-                             text_tokens(environment_.engine, turn.spec(), core::first_text(summary));
+  const std::size_t tokens =
+      context::tokens_around_message + text_tokens(context_.engine, turn.spec(), core::first_text(summary));
   if (turn.is_over()) return Next::ended;
   const std::optional<ChatError> problem = problem_of(active, tokens, turn.spec().context.max_tokens);
   const bool used = !problem;
@@ -210,7 +210,7 @@ Next Compactor::take(Turn turn) {
   if (!used) note_failure(turn);
   active.text.clear();
   active.phase = Phase::asked;
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
+  context_.hub.emit(turn.node(), [&](Agent agent) {
     return CompactionChanged{std::move(agent),
                              turn.number(),
                              call.number,
@@ -264,16 +264,16 @@ bool Compactor::limit_archive(Turn turn) noexcept {
 void Compactor::emit_compacted(Turn turn, bool removed) noexcept {
   const std::size_t prompt = system_prompt_of(turn.spec()).empty() ? 0 : 1;
   const std::size_t kept = turn.data().conversation.messages().size() + prompt;
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
+  context_.hub.emit(turn.node(), [&](Agent agent) {
     return ConversationChanged{std::move(agent), ConversationChange::compacted, turn.number(),
                                removed ? 0 : kept};
   });
 }
 
-void Compactor::emit_end(Environment& environment, const core::Node& node, std::uint64_t turn,
+void Compactor::emit_end(TurnContext& context, const core::Node& node, std::uint64_t turn,
                          const SummaryCall& summary, Errc why) noexcept {
   if (summary.number == 0) return;
-  environment.hub.emit(node, [&](Agent agent) {
+  context.hub.emit(node, [&](Agent agent) {
     CompactionChanged event{.agent = std::move(agent), .turn = turn, .call = summary.number};
     event.ended = true;
     event.error.code = why;

@@ -1,8 +1,8 @@
 // Compactor: summarises messages that would be left out of a request (ContextOptions::compact).
 #pragma once
 
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/chat.hpp>
 
@@ -17,7 +17,7 @@ class UsageAccounting;
 // changes only when that call has ended: in take(). All @loop_thread.
 class Compactor {
  public:
-  Compactor(Environment& environment, UsageAccounting& usage) : environment_(environment), usage_(usage) {}
+  Compactor(TurnContext& context, UsageAccounting& usage) : context_(context), usage_(usage) {}
 
   // Decides if a summary is made before the next model call of the turn. If so, writes its request, and
   // reserves its estimated use in the budgets. Runs the host's TokenCounter, and may log: check the turn
@@ -32,7 +32,7 @@ class Compactor {
   Next take(Turn turn);
   // The call `summary` of a turn of `node` ends without an outcome. Does nothing if its begin was not
   // emitted.
-  static void emit_end(Environment& environment, const core::Node& node, std::uint64_t turn,
+  static void emit_end(TurnContext& context, const core::Node& node, std::uint64_t turn,
                        const SummaryCall& summary, Errc why) noexcept;
 
  private:
@@ -44,7 +44,7 @@ class Compactor {
   bool limit_archive(Turn turn) noexcept;
   void emit_compacted(Turn turn, bool removed) noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
   UsageAccounting& usage_;
 };
 

@@ -100,7 +100,7 @@ void tell_left_out(Turn turn, const std::vector<bool>& before, std::size_t first
 }
 
 // Fills `event` with what the next request leaves out, and the one before has not.
-void trim(Environment& environment, Turn turn, ContextTrimmed& event) {
+void trim(TurnContext& context, Turn turn, ContextTrimmed& event) {
   SentContext& sent = turn.data().sent;
   ActiveTurn& active = turn.active();
   event.for_this_turn = active.summaries == Summaries::failed;
@@ -122,15 +122,15 @@ void trim(Environment& environment, Turn turn, ContextTrimmed& event) {
   event.tokens_after = kept.tokens_after;
   tell_left_out(turn, before, first, event);
   if (kept.tokens_after < kept.tokens_before)
-    environment.log(LogLevel::debug, "context trimmed",
-                    {{"agent", environment.name_of(turn.node())},
-                     {"tokens_before", std::to_string(kept.tokens_before)},
-                     {"tokens_after", std::to_string(kept.tokens_after)}});
+    context.log(LogLevel::debug, "context trimmed",
+                {{"agent", context.name_of(turn.node())},
+                 {"tokens_before", std::to_string(kept.tokens_before)},
+                 {"tokens_after", std::to_string(kept.tokens_after)}});
 }
 
-void emit_trimmed(Environment& environment, Turn turn, ContextTrimmed event) {
+void emit_trimmed(TurnContext& context, Turn turn, ContextTrimmed event) {
   if (event.messages.empty() && event.cut_results.empty() && event.windows == 0) return;
-  environment.hub.emit(turn.node(), [&](Agent agent) {
+  context.hub.emit(turn.node(), [&](Agent agent) {
     event.agent = std::move(agent);
     event.turn = turn.number();
     event.call = turn.active().model_calls + 1;
@@ -167,13 +167,13 @@ void hide_windows(Turn turn, const context::Trimmed& plan) {
   }
 }
 
-void write_context(Environment& environment, Turn turn, ChatRequest& request) {
+void write_context(TurnContext& context, Turn turn, ChatRequest& request) {
   const AgentSpec& spec = turn.spec();
   TurnData& data = turn.data();
   ContextTrimmed left_out;
-  if (count_guarded(environment.engine, [&] { trim(environment, turn, left_out); }) &&
+  if (count_guarded(context.engine, [&] { trim(context, turn, left_out); }) &&
       !turn.is_over())  // by a log sink
-    emit_trimmed(environment, turn, std::move(left_out));
+    emit_trimmed(context, turn, std::move(left_out));
   if (!turn.is_admitted()) return;
   const std::vector<ChatMessage>& history = data.conversation.messages();
   const std::string& prompt = system_prompt_of(spec);

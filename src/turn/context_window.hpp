@@ -2,8 +2,8 @@
 #pragma once
 
 #include "context/trim.hpp"
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/chat.hpp>
 
@@ -12,7 +12,7 @@ namespace agentcore::detail::turn {
 // Trims the context of the turn's agent and writes it into `request`: messages, tools, windows, and the
 // refused answer with its correction, if there is one. Runs the host's TokenCounter; if it throws, everything
 // is sent. @loop_thread
-void write_context(Environment& environment, Turn turn, ChatRequest& request);
+void write_context(TurnContext& context, Turn turn, ChatRequest& request);
 
 // What write_context() would send. Changes nothing of what is sent. Runs the host's TokenCounter, and throws
 // what it throws. @loop_thread

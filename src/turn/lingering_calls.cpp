@@ -18,19 +18,19 @@ bool is_of_model(const Operation& operation) noexcept {
 }  // namespace
 
 void LingeringCalls::add(OperationId id) noexcept {
-  const core::Node& node = *environment_.operations[id].node;
+  const core::Node& node = *context_.operations[id].node;
   if (!start_grace(id)) give_up(id);
   limit(node);
 }
 
 void LingeringCalls::watch(OperationId id) noexcept {
-  const core::Node& node = *environment_.operations[id].node;
+  const core::Node& node = *context_.operations[id].node;
   start_grace(id);
   limit(node);
 }
 
 void LingeringCalls::watch_all(const core::Node& node, std::uint64_t turn) noexcept {
-  environment_.operations.for_each(node, [&](const Operation& operation) {
+  context_.operations.for_each(node, [&](const Operation& operation) {
     if (operation.turn == turn && operation.kind != Operation::Kind::background) start_grace(operation.id);
   });
 }
@@ -52,9 +52,9 @@ void LingeringCalls::give_up_unwatched(const core::Node& node, std::uint64_t tur
     return operation.turn == turn && operation.over && counts(operation) &&
            !(operation.info && operation.info->lingers);
   };
-  while (!environment_.hub.closed()) {
+  while (!context_.hub.closed()) {
     OperationId unwatched;
-    environment_.operations.for_each(node, [&](const Operation& operation) {
+    context_.operations.for_each(node, [&](const Operation& operation) {
       if (is_unwatched(operation)) unwatched = operation.id;
     });
     if (!unwatched) return;
@@ -64,13 +64,13 @@ void LingeringCalls::give_up_unwatched(const core::Node& node, std::uint64_t tur
 
 // False without memory for the timer: the call has no grace period.
 bool LingeringCalls::start_grace(OperationId id) noexcept {
-  Operation& operation = environment_.operations[id];
+  Operation& operation = context_.operations[id];
   operation.over = true;
-  loop::Engine& engine = environment_.engine;
+  loop::Engine& engine = context_.engine;
   return engine.guarded("a call's grace period", [&] {
     if (!operation.info) operation.info = std::make_unique<OperationInfo>();
     if (operation.info->lingers) return;
-    const std::uint64_t timer = engine.start_timer(loop::later(engine.now(), environment_.limits.stop_grace),
+    const std::uint64_t timer = engine.start_timer(loop::later(engine.now(), context_.limits.stop_grace),
                                                    [this, id] { on_grace_over(id); });
     operation.info->timer = Timer(engine.weak_from_this(), timer);  // instead of the time-out of the call
     operation.info->lingers = true;
@@ -82,28 +82,28 @@ void LingeringCalls::limit(const core::Node& node) noexcept {
   for (;;) {
     std::size_t count = 0;
     OperationId oldest;
-    environment_.operations.for_each(node, [&](const Operation& operation) {  // newest first
+    context_.operations.for_each(node, [&](const Operation& operation) {  // newest first
       if (!operation.info || !operation.info->lingers) return;
       ++count;
       oldest = operation.id;
     });
-    if (count <= environment_.limits.max_lingering_calls || environment_.hub.closed()) return;
+    if (count <= context_.limits.max_lingering_calls || context_.hub.closed()) return;
     give_up(oldest);
   }
 }
 
 void LingeringCalls::on_grace_over(OperationId id) noexcept {
-  const Operation* const operation = environment_.operations.find(id);
+  const Operation* const operation = context_.operations.find(id);
   if (!operation) return;
   core::Node& node = *operation->node;
-  const AgentEntry entry(environment_, node);
+  const AgentEntry entry(context_, node);
   give_up(id);
-  environment_.listener.on_activity_ended(node);
+  context_.listener.on_activity_ended(node);
 }
 
 void LingeringCalls::note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,
                                     const OperationInfo* info) noexcept {
-  environment_.engine.guarded("a stop record", [&] {
+  context_.engine.guarded("a stop record", [&] {
     CutOperation operation;
     operation.kind = kind;
     operation.turn = turn;
@@ -111,30 +111,30 @@ void LingeringCalls::note_abandoned(const core::Node& node, OperationId id, Task
       operation.call_id = info->id;
       operation.tool = info->tool;
     }
-    environment_.cuts->abandon(node, id, std::move(operation));
+    context_.cuts->abandon(node, id, std::move(operation));
   });
 }
 
 void LingeringCalls::give_up(OperationId id) noexcept {
-  Operation& operation = environment_.operations[id];
+  Operation& operation = context_.operations[id];
   core::Node& node = *operation.node;
   const TaskKind kind = task_kind(operation.kind);
   const std::uint64_t turn = operation.turn;
   const bool stopped = !core::look(node, core::generation_of(operation.agent)).open();
   const std::unique_ptr<OperationInfo> info = std::move(operation.info);
   if (stopped) node.settling.has_abandoned = true;
-  if (operation.kind == Operation::Kind::background) environment_.claims.remove(task_key(info->id));
-  environment_.operations.close(id);  // first: an observer may cause the outcome
-  environment_.listener.on_waiting(node);
-  if (stopped && environment_.cuts) note_abandoned(node, id, kind, turn, info.get());
-  environment_.log(LogLevel::warning,
-                   stopped ? "an operation of a stopped agent did not end in time and was given up"
-                           : "a cancelled call did not end in time and was given up",
-                   {{"agent", environment_.name_of(node)},
-                    {"kind", to_string(kind)},
-                    {"tool", info ? std::string_view(info->tool) : std::string_view()}});
+  if (operation.kind == Operation::Kind::background) context_.claims.remove(task_key(info->id));
+  context_.operations.close(id);  // first: an observer may cause the outcome
+  context_.listener.on_waiting(node);
+  if (stopped && context_.cuts) note_abandoned(node, id, kind, turn, info.get());
+  context_.log(LogLevel::warning,
+               stopped ? "an operation of a stopped agent did not end in time and was given up"
+                       : "a cancelled call did not end in time and was given up",
+               {{"agent", context_.name_of(node)},
+                {"kind", to_string(kind)},
+                {"tool", info ? std::string_view(info->tool) : std::string_view()}});
   if (kind == TaskKind::tool_call && info && node.data) data_of(node).conversation.abandon(turn, info->id);
-  environment_.hub.emit(node, [&](Agent agent) {
+  context_.hub.emit(node, [&](Agent agent) {
     return Abandoned{std::move(agent), turn, kind, info ? info->tool : std::string(),
                      info ? info->id : std::string()};
   });

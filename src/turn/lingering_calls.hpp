@@ -1,7 +1,7 @@
 // LingeringCalls: calls that have ended for the turn, but whose clients or tools have not.
 #pragma once
 
-#include "turn/environment.hpp"
+#include "turn/turn_context.hpp"
 
 #include <cstdint>
 
@@ -13,7 +13,7 @@ namespace agentcore::detail::turn {
 // any operation. All @loop_thread.
 class LingeringCalls {
  public:
-  explicit LingeringCalls(Environment& environment) : environment_(environment) {}
+  explicit LingeringCalls(TurnContext& context) : context_(context) {}
 
   // A verb has ended the call of a registered operation: starts the grace period.
   void add(OperationId id) noexcept;
@@ -40,7 +40,7 @@ class LingeringCalls {
   void note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,
                       const OperationInfo* info) noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
 };
 
 }  // namespace agentcore::detail::turn

@@ -74,14 +74,14 @@ std::optional<LateAnswer> late_answer(std::size_t deltas, ChatOutcome::Kind kind
 
 Next ModelCalls::start(Turn turn) {
   const AgentSpec& spec = turn.spec();
-  LlmClient* const client = spec.llm ? spec.llm.get() : environment_.limits.llm;
+  LlmClient* const client = spec.llm ? spec.llm.get() : context_.limits.llm;
   if (!client)
     return ends_.fail_call(
         turn,
         ChatOutcome::failed({Errc::no_llm_client,
                              "the agent has no model: set AgentSpec::llm or handler, or TreeOptions::llm"}));
   if (turn.node().load().state() == AgentState::processing &&
-      !turn.change_state(environment_.hub, AgentState::processing, AgentState::waiting_llm))
+      !turn.change_state(context_.hub, AgentState::processing, AgentState::waiting_llm))
     return Next::ended;
   if (const Next next = write_steered(turn); next != Next::proceed) return next;
   ChatRequest request = new_request(turn);
@@ -99,7 +99,7 @@ Next ModelCalls::start(Turn turn) {
 // The messages that were steered into the turn, in their order. Each is out of the box only when it is in the
 // history.
 Next ModelCalls::write_steered(Turn turn) {
-  const Messages& messages = environment_.messages;
+  const Messages& messages = context_.messages;
   Conversation& conversation = turn.data().conversation;
   const core::NodeId agent = turn.node().id();
   while (!messages.steers.empty()) {
@@ -119,7 +119,7 @@ Next ModelCalls::write_steered(Turn turn) {
     if (std::string part = std::exchange(turn.active().cut_off, {}); !part.empty())
       conversation.cut_off(std::move(part));
     conversation.steer(std::move(message.text), std::move(message.parts));
-    environment_.hub.emit(turn.node(), [&](Agent handle) {
+    context_.hub.emit(turn.node(), [&](Agent handle) {
       return Steered{.agent = std::move(handle),
                      .turn = turn.number(),
                      .id = id,
@@ -132,16 +132,16 @@ Next ModelCalls::write_steered(Turn turn) {
 }
 
 bool ModelCalls::is_cut(Turn turn) const noexcept {
-  return !turn.active().summary && environment_.messages.steers.cuts(turn.node().id());
+  return !turn.active().summary && context_.messages.steers.cuts(turn.node().id());
 }
 
 void ModelCalls::finish_cut(core::Node& node) noexcept {
   const std::optional<Turn> turn = Turn::of(node);
   if (!turn || turn->active().phase != Phase::calling || !turn->is_admitted() || !is_cut(*turn)) return;
-  const AgentEntry entry(environment_, node);
+  const AgentEntry entry(context_, node);
   const OperationId id = turn->active().operation;
   const std::uint64_t number = turn->number();
-  environment_.operations.cut(id);  // its outcome may arrive at once: see on_outcome()
+  context_.operations.cut(id);  // its outcome may arrive at once: see on_outcome()
   if (!turn->is_over() && turn->active().operation == id && turn->is_admitted() && is_cut(*turn))
     runner_.run(node, [&] {
       give_up_call(*turn, DiscardReason::steered);
@@ -149,7 +149,7 @@ void ModelCalls::finish_cut(core::Node& node) noexcept {
       return runner_.ask_again(*turn, ReaskCause::steered, {});
     });
   lingering_.give_up_unwatched(node, number);
-  environment_.listener.on_activity_ended(node);
+  context_.listener.on_activity_ended(node);
 }
 
 // The turn goes on without the outcome of its model call. The caller calls give_up_unwatched() when it has
@@ -158,16 +158,16 @@ void ModelCalls::give_up_call(Turn turn, DiscardReason late) noexcept {
   usage_.settle(turn.node(), turn.active());
   if (turn.is_over()) return;
   const OperationId id = std::exchange(turn.active().operation, {});
-  environment_.operations[id].end(late);
+  context_.operations[id].end(late);
   lingering_.watch(id);
 }
 
 // What all requests of the turn have.
 ChatRequest ModelCalls::new_request(Turn turn) {
   ChatRequest request;
-  request.agent_id = environment_.table.names().name_of(turn.node(), turn.node().id());
-  request.tree = environment_.table.tree();
-  request.salt = environment_.own_identity();
+  request.agent_id = context_.table.names().name_of(turn.node(), turn.node().id());
+  request.tree = context_.table.tree();
+  request.salt = context_.own_identity();
   request.model = turn.spec().model;
   request.stream = turn.spec().stream;
   if (const auto& deadline = turn.active().deadline) request.deadline = deadline->when;
@@ -186,7 +186,7 @@ ChatRequest ModelCalls::request_for(Turn turn) {
   request.response_format = spec.response_format;
   // Only in the first call: a model that must call a tool each time would never end its turn.
   if (turn.active().tool_turns == 0) request.tool_choice = spec.tool_choice;
-  write_context(environment_, turn, request);
+  write_context(context_, turn, request);
   return request;
 }
 
@@ -202,14 +202,13 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   sent.request_ends.reserve(sent.request_ends.size() + 1);
   if (keeps_partial_answers(turn.spec())) {
     turn.data().conversation.make_room();
-    environment_.messages.acknowledgements.begin(turn.node().id(), active.message, active.model_calls + 1);
+    context_.messages.acknowledgements.begin(turn.node().id(), active.message, active.model_calls + 1);
   }
-  auto receiver =
-      std::make_unique<CallReceiver>(*this, environment_.engine, environment_.hub.handle(turn.node()));
-  const auto pause = environment_.call_pauses.make(environment_.hub.handle(turn.node()));
+  auto receiver = std::make_unique<CallReceiver>(*this, context_.engine, context_.hub.handle(turn.node()));
+  const auto pause = context_.call_pauses.make(context_.hub.handle(turn.node()));
   request.pause = PauseToken(pause);
   const auto kind = summarises ? Operation::Kind::summary : Operation::Kind::model_call;
-  const OperationId id = environment_.operations.open(turn.node(), kind, turn.epoch(), turn.number());
+  const OperationId id = context_.operations.open(turn.node(), kind, turn.epoch(), turn.number());
   active.operation = id;
   // Checked after the operation was registered: a stopper either finds the operation and cuts it, or its
   // closed gate is read here.
@@ -229,10 +228,10 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   receiver->bind(id);
   pause->bind(id);
   ChatSink sink(std::move(receiver));
-  StopToken token = environment_.operations[id].stop.get_token();
+  StopToken token = context_.operations[id].stop.get_token();
   // A client that throws loses its sink, and the turn fails with `client_dropped_call`.
-  environment_.engine.guarded("LlmClient::chat",
-                              [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
+  context_.engine.guarded("LlmClient::chat",
+                          [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
   if (turn.is_over()) return Next::ended;
   return active.phase == Phase::calling || active.phase == Phase::compacting ? Next::wait : Next::proceed;
 }
@@ -240,7 +239,7 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
 // The call is not sent, and no outcome will come: releases the reservation. The turn may be over.
 Next ModelCalls::refuse(Turn turn, OperationId id) noexcept {
   if (!turn.is_over()) turn.active().operation = {};
-  if (environment_.operations.find(id)) environment_.operations.close(id);
+  if (context_.operations.find(id)) context_.operations.close(id);
   return Next::ended;
 }
 
@@ -248,12 +247,12 @@ Next ModelCalls::refuse(Turn turn, OperationId id) noexcept {
 Next ModelCalls::withdraw(Turn turn, OperationId id, Next next) noexcept {
   ActiveTurn& active = turn.active();
   active.operation = {};
-  environment_.operations.close(id);
+  context_.operations.close(id);
   active.phase = Phase::asked;
   usage_.settle(turn.node(), active);  // releases the reservation
   const std::unique_ptr<const SummaryCall> summary = std::move(active.summary);
   if (!summary || summary->number == 0) return next;
-  Compactor::emit_end(environment_, turn.node(), turn.number(), *summary, Errc::none);
+  Compactor::emit_end(context_, turn.node(), turn.number(), *summary, Errc::none);
   return turn.is_admitted() ? next : Next::ended;
 }
 
@@ -266,15 +265,15 @@ std::optional<Turn> ModelCalls::turn_for_delta(Operation& operation) noexcept {
 }
 
 void ModelCalls::on_delta(OperationId id, std::string_view text) {
-  Operation* const operation = environment_.operations.find(id);
+  Operation* const operation = context_.operations.find(id);
   if (!operation) return;
-  const AgentEntry entry(environment_, *operation->node);
+  const AgentEntry entry(context_, *operation->node);
   const std::optional<Turn> turn = turn_for_delta(*operation);
   if (!turn) return;
-  environment_.note_accepted(turn->node());
+  context_.note_accepted(turn->node());
   ActiveTurn& active = turn->active();
   const bool is_summary = active.summary != nullptr;
-  if (active.text.size() + text.size() > environment_.limits.max_answer_bytes) return end_too_long(*turn, id);
+  if (active.text.size() + text.size() > context_.limits.max_answer_bytes) return end_too_long(*turn, id);
   const bool filters = !is_summary && writes_blocks(turn->spec());
   std::string visible;
   runner_.run(turn->node(), [&] {
@@ -294,28 +293,28 @@ void ModelCalls::end_too_long(Turn turn, OperationId id) {
   if (turn.is_over()) return;
   ends_.fail_call(turn, ChatOutcome::failed({Errc::response_too_large,
                                              "the answer is longer than TreeOptions::max_answer_bytes"}));
-  if (Operation* const operation = environment_.operations.find(id)) {
+  if (Operation* const operation = context_.operations.find(id)) {
     operation->end(DiscardReason::turn_over);
-    environment_.operations.cut(id);
+    context_.operations.cut(id);
   }
-  environment_.listener.on_activity_ended(turn.node());
+  context_.listener.on_activity_ended(turn.node());
 }
 
 // The turn goes on without the summary.
 void ModelCalls::end_long_summary(Turn turn, OperationId id) {
   turn.active().summary->too_long = true;
-  environment_.operations.cut(id);  // its outcome may arrive at once: see on_outcome()
+  context_.operations.cut(id);  // its outcome may arrive at once: see on_outcome()
   if (turn.is_over() || turn.active().operation != id || !turn.is_admitted()) return;
   runner_.run(turn.node(), [&] {
     give_up_call(turn, DiscardReason::turn_over);
     return turn.is_admitted() ? compactor_.take(turn) : Next::ended;
   });
   lingering_.give_up_unwatched(turn.node(), turn.number());
-  environment_.listener.on_activity_ended(turn.node());
+  context_.listener.on_activity_ended(turn.node());
 }
 
 void ModelCalls::emit_delta(Turn turn, std::string_view text) noexcept {
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
+  context_.hub.emit(turn.node(), [&](Agent agent) {
     return DeltaReceived{std::move(agent), turn.number(), turn.active().model_calls, text};
   });
 }
@@ -329,22 +328,22 @@ bool ModelCalls::emit_held_text(Turn turn) {
 }
 
 void ModelCalls::on_reasoning(OperationId id, std::string_view text) {
-  Operation* const operation = environment_.operations.find(id);
+  Operation* const operation = context_.operations.find(id);
   if (!operation) return;
-  const AgentEntry entry(environment_, *operation->node);
+  const AgentEntry entry(context_, *operation->node);
   const std::optional<Turn> turn = turn_for_delta(*operation);
   if (!turn || turn->active().summary) return;
-  environment_.note_accepted(turn->node());
-  environment_.hub.emit(turn->node(), [&](Agent agent) {
+  context_.note_accepted(turn->node());
+  context_.hub.emit(turn->node(), [&](Agent agent) {
     return ReasoningReceived{std::move(agent), turn->number(), turn->active().model_calls, text};
   });
 }
 
 void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
-  Operation* const operation = environment_.operations.find(id);
+  Operation* const operation = context_.operations.find(id);
   if (!operation) return;
   core::Node& node = *operation->node;
-  const AgentEntry entry(environment_, node);
+  const AgentEntry entry(context_, node);
   TurnData& data = data_of(node);
   // The turn of the call: in progress, or being ended, if the outcome arrives during the cut.
   ActiveTurn* active = data.turn ? data.turn.get() : data.ending;
@@ -368,10 +367,10 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
                       std::move(outcome.order),
                       outcome.cost};
   }
-  environment_.operations.close(id);
+  context_.operations.close(id);
 
   if (admitted) {
-    environment_.note_accepted(node);
+    context_.note_accepted(node);
     const bool cut = is_cut(Turn(node));
     usage_.settle(node, *active);
     // It may have ended the turn.
@@ -393,13 +392,13 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
     if (current) ends_.interrupt(Turn(node));
     discard_late(node, number, late_deltas, kind, late);
   }
-  environment_.listener.on_activity_ended(node);
+  context_.listener.on_activity_ended(node);
 }
 
 void ModelCalls::discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas,
                               ChatOutcome::Kind kind, DiscardReason reason) noexcept {
   if (const auto late = late_answer(deltas, kind, reason))
-    environment_.discard(node, turn, late->deltas, late->kind, late->reason);
+    context_.discard(node, turn, late->deltas, late->kind, late->reason);
 }
 
 }  // namespace agentcore::detail::turn

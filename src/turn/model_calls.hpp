@@ -1,8 +1,8 @@
 // ModelCalls: sends the model calls of turns and receives their answers.
 #pragma once
 
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/chat.hpp>
 #include <agentcore/llm_client.hpp>
@@ -22,9 +22,9 @@ class UsageAccounting;
 // All @loop_thread.
 class ModelCalls {
  public:
-  ModelCalls(Environment& environment, UsageAccounting& usage, Compactor& compactor, TurnEnds& ends,
+  ModelCalls(TurnContext& context, UsageAccounting& usage, Compactor& compactor, TurnEnds& ends,
              LingeringCalls& lingering, TurnRunner& runner)
-      : environment_(environment),
+      : context_(context),
         usage_(usage),
         compactor_(compactor),
         ends_(ends),
@@ -64,7 +64,7 @@ class ModelCalls {
   void discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas, ChatOutcome::Kind kind,
                     DiscardReason reason) noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
   UsageAccounting& usage_;
   Compactor& compactor_;
   TurnEnds& ends_;

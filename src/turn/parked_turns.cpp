@@ -11,15 +11,15 @@ namespace agentcore::detail::turn {
 
 void ParkedTurns::note_pause() noexcept {
   desk_.update_clocks();
-  environment_.call_pauses.notify_all();
+  context_.call_pauses.notify_all();
 }
 
 bool ParkedTurns::run(loop::PollBudget& budget) {
-  return desk_.run(budget) && environment_.call_pauses.run(budget);
+  return desk_.run(budget) && context_.call_pauses.run(budget);
 }
 
 bool ParkedTurns::has_work() const noexcept {
-  return desk_.has_work() || environment_.call_pauses.has_work();
+  return desk_.has_work() || context_.call_pauses.has_work();
 }
 
 void ParkedTurns::go_on(core::Node& node) {
@@ -29,9 +29,9 @@ void ParkedTurns::go_on(core::Node& node) {
   const core::Withheld next =
       turn->active().phase == Phase::acting ? core::Withheld::all : core::Withheld::steps;
   if (turn->withheld() >= next) return;
-  const AgentEntry entry(environment_, node);
+  const AgentEntry entry(context_, node);
   runner_.run(node, [&] { return turn->is_admitted() ? Next::proceed : Next::ended; });
-  environment_.listener.on_activity_ended(node);
+  context_.listener.on_activity_ended(node);
 }
 
 bool ParkedTurns::is_at_rest(const core::Node& node, Rest rest) const noexcept {
@@ -42,8 +42,7 @@ bool ParkedTurns::is_at_rest(const core::Node& node, Rest rest) const noexcept {
     return node.operations == 0 && (!active || (active->parked && active->phase == Phase::asked));
   if (active && node.operations == 0) return active->parked;
   bool rests = true;
-  environment_.operations.for_each(node,
-                                   [&](const Operation& operation) { rests = rests && waits(operation); });
+  context_.operations.for_each(node, [&](const Operation& operation) { rests = rests && waits(operation); });
   return rests;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "turn/budget_clocks.hpp"
-#include "turn/environment.hpp"
+#include "turn/turn_context.hpp"
 
 namespace agentcore::detail::turn {
 
@@ -20,8 +20,8 @@ enum class Rest : std::uint8_t {
 // begin that later. Where less is withheld, go_on() must be called for each agent. All @loop_thread.
 class ParkedTurns {
  public:
-  ParkedTurns(Environment& environment, QuestionDesk& desk, BudgetClocks& clocks, TurnRunner& runner)
-      : environment_(environment), desk_(desk), clocks_(clocks), runner_(runner) {}
+  ParkedTurns(TurnContext& context, QuestionDesk& desk, BudgetClocks& clocks, TurnRunner& runner)
+      : context_(context), desk_(desk), clocks_(clocks), runner_(runner) {}
 
   // Agents were paused or unpaused: run() updates the clocks of questions, and calls the clients of model
   // calls.
@@ -41,7 +41,7 @@ class ParkedTurns {
  private:
   bool waits(const Operation& operation) const noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
   QuestionDesk& desk_;
   BudgetClocks& clocks_;
   TurnRunner& runner_;

@@ -26,8 +26,8 @@ Verdict Permissions::check(Turn turn, const PendingCall& call) {
   const std::string window_id = CallRecords::step_of(turn, call).window_id;
   std::string arguments = call.arguments;
   if (grants_.end_changed(turn.node().id(), window_id, tool)) note_change(turn.node().id());
-  const core::BorrowedAgent agent = environment_.hub.borrow(turn.node());
-  const std::string agent_id = environment_.table.names().name_of(turn.node(), turn.node().id());
+  const core::BorrowedAgent agent = context_.hub.borrow(turn.node());
+  const std::string agent_id = context_.table.names().name_of(turn.node(), turn.node().id());
   ToolDecision decision = decide(turn, {agent.get(), agent_id, window_id, tool, arguments});
   if (!turn.is_admitted()) return {Permission::deny};
   if (decision.permission == Permission::allow && tool.needs_approval) decision = {Permission::ask};
@@ -43,7 +43,7 @@ Verdict Permissions::check(Turn turn, const PendingCall& call) {
 }
 
 ToolDecision Permissions::decide(Turn turn, const ToolRequest& request) {
-  ToolDecision of_tree = ask_policy(*environment_.limits.tool_policy, request);
+  ToolDecision of_tree = ask_policy(*context_.limits.tool_policy, request);
   if (of_tree.permission > Permission::ask || !turn.is_admitted()) return of_tree;
   return stricter_of(std::move(of_tree), ask_policy(turn.spec().tool_policy, request));
 }
@@ -51,7 +51,7 @@ ToolDecision Permissions::decide(Turn turn, const ToolRequest& request) {
 ToolDecision Permissions::ask_policy(const ToolPolicy& policy, const ToolRequest& request) {
   ToolDecision decision;
   if (!policy) return decision;
-  if (tools::contain(environment_.engine, "a ToolPolicy", [&] { decision = policy(request); }))
+  if (tools::contain(context_.engine, "a ToolPolicy", [&] { decision = policy(request); }))
     decision = {Permission::deny, "the policy of the host failed"};
   else if (decision.permission > Permission::ask && decision.reason.empty())
     decision.reason = "the policy of the host denies this call";
@@ -88,15 +88,15 @@ bool Permissions::revoke(std::uint64_t grant_id) noexcept {
 }
 
 void Permissions::note_change(core::NodeId agent) noexcept {
-  if (environment_.hub.changes) environment_.hub.changes->on_grants_changed(agent);
+  if (context_.hub.changes) context_.hub.changes->on_grants_changed(agent);
 }
 
 // Answers the open approvals that a grant covers. Without memory they stay open.
 void Permissions::approve_covered() {
-  environment_.engine.guarded("approvals that are granted", [&] {
+  context_.engine.guarded("approvals that are granted", [&] {
     for (const std::string& id : desk_.approvals()) {
       const AskedQuestion* const asked = desk_.find(id);  // an observer may have ended it
-      const core::Node* const node = asked ? environment_.find(asked->agent) : nullptr;
+      const core::Node* const node = asked ? context_.find(asked->agent) : nullptr;
       if (node && grants_.covers(*node, *asked->covers))
         static_cast<void>(desk_.answer(id, {QuestionOutcome::answered, {}}));
     }
@@ -104,8 +104,8 @@ void Permissions::approve_covered() {
 }
 
 std::vector<Grant> Permissions::grants() {
-  for (const core::NodeId agent : grants_.end_all_changed(environment_.table)) note_change(agent);
-  return grants_.list(environment_.table);
+  for (const core::NodeId agent : grants_.end_all_changed(context_.table)) note_change(agent);
+  return grants_.list(context_.table);
 }
 
 }  // namespace agentcore::detail::turn

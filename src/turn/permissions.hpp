@@ -2,10 +2,10 @@
 #pragma once
 
 #include "turn/call_records.hpp"
-#include "turn/environment.hpp"
 #include "turn/grants.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/tool_policy.hpp>
 
@@ -26,7 +26,7 @@ struct Verdict {
 // Asks the policies of the tree and of the spec, and knows the grants. All @loop_thread.
 class Permissions {
  public:
-  Permissions(Environment& environment, QuestionDesk& desk) : environment_(environment), desk_(desk) {}
+  Permissions(TurnContext& context, QuestionDesk& desk) : context_(context), desk_(desk) {}
 
   // Decides about a call that was looked up, and whose arguments are canonical. Runs the host's policies: the
   // turn, or the call, may be over afterwards.
@@ -42,7 +42,7 @@ class Permissions {
   const Grants& table() const noexcept { return grants_; }
 
   std::size_t count(const core::References& refers) const noexcept { return grants_.count(refers); }
-  void forget_deleted() noexcept { grants_.forget_deleted(environment_.table); }
+  void forget_deleted() noexcept { grants_.forget_deleted(context_.table); }
   void clear() noexcept { grants_.clear(); }
 
  private:
@@ -51,7 +51,7 @@ class Permissions {
   void approve_covered();
   void note_change(core::NodeId agent) noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
   QuestionDesk& desk_;
   Grants grants_;
 };

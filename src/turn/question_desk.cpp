@@ -44,7 +44,7 @@ void QuestionDesk::on_ask(const Operation& operation, Question question,
                           std::function<void(const Answer&)> closed) {
   core::Node& node = *operation.node;
   if (operation.over || !is_admitted_now(operation)) return refuse(closed);
-  const bool asked = environment_.engine.guarded("a question", [&] {
+  const bool asked = context_.engine.guarded("a question", [&] {
     AskedQuestion made;
     made.operation = operation.id;
     made.question.call_id = operation.info->id;
@@ -53,45 +53,43 @@ void QuestionDesk::on_ask(const Operation& operation, Question question,
     made.question.text = std::move(question.text);
     made.question.choices = std::move(question.choices);
     made.closed = closed;
-    ask(node, std::move(made), question.timeout.value_or(environment_.limits.question_timeout));
+    ask(node, std::move(made), question.timeout.value_or(context_.limits.question_timeout));
   });
   if (!asked) refuse(closed);  // there was no memory to ask
 }
 
 void QuestionDesk::refuse(const std::function<void(const Answer&)>& closed) noexcept {
-  if (environment_.hub.closed()) return;
-  tools::contain(environment_.engine, "a question's callback", [&] {
-    closed({QuestionOutcome::cancelled, {}});
-  });
+  if (context_.hub.closed()) return;
+  tools::contain(context_.engine, "a question's callback", [&] { closed({QuestionOutcome::cancelled, {}}); });
 }
 
 void QuestionDesk::ask(core::Node& node, AskedQuestion question, Duration timeout) {
-  question.question.agent_id = environment_.table.names().name_of(node, node.id());
+  question.question.agent_id = context_.table.names().name_of(node, node.id());
   question.agent = node.id();
-  question.turn = environment_.operations[question.operation].turn;
+  question.turn = context_.operations[question.operation].turn;
   question.hash = question_hash(question.question);
   const std::optional<std::uint64_t> number = take_number(node, question.question, question.hash);
   AskedQuestion& asked = questions_.add(std::move(question), number);
   try {
     asked.clock = loop::WaitClock(timeout, [this, id = asked.question.id] { on_timeout(id); });
-    if (!core::paused_by(node)) asked.clock.run(environment_.engine);
+    if (!core::paused_by(node)) asked.clock.run(context_.engine);
   } catch (...) {  // a question must not stay open without its time-out
     static_cast<void>(questions_.take(asked.question.id));
     throw;
   }
-  environment_.listener.on_waiting(node);
-  environment_.hub.emit(node, [&](Agent agent) {
+  context_.listener.on_waiting(node);
+  context_.hub.emit(node, [&](Agent agent) {
     return QuestionAsked{std::move(agent), asked.turn, asked.question};
   });
 }
 
 bool QuestionDesk::run(loop::PollBudget& budget) {
   return questions_.visit_some(budget, [this](AskedQuestion& asked) {
-    const core::Node* const node = environment_.find(asked.agent);
+    const core::Node* const node = context_.find(asked.agent);
     if (node && core::paused_by(*node))
-      asked.clock.halt(environment_.engine);
+      asked.clock.halt(context_.engine);
     else
-      asked.clock.run(environment_.engine);
+      asked.clock.run(context_.engine);
   });
 }
 
@@ -99,11 +97,10 @@ bool QuestionDesk::run(loop::PollBudget& budget) {
 // after what was posted until now. Without memory for that it times out at once.
 void QuestionDesk::on_timeout(const std::string& question_id) noexcept {
   const AskedQuestion* const asked = questions_.find(question_id);
-  const core::Node* const node = asked ? environment_.find(asked->agent) : nullptr;
-  const bool posted = node && environment_.engine.guarded("a question's time-out", [&] {
+  const core::Node* const node = asked ? context_.find(asked->agent) : nullptr;
+  const bool posted = node && context_.engine.guarded("a question's time-out", [&] {
     // The agent's handle keeps this object.
-    environment_.engine.post(
-        [this, question_id, keep = environment_.hub.handle(*node)] { expire(question_id); });
+    context_.engine.post([this, question_id, keep = context_.hub.handle(*node)] { expire(question_id); });
   });
   if (!posted) expire(question_id);
 }
@@ -112,8 +109,8 @@ void QuestionDesk::on_timeout(const std::string& question_id) noexcept {
 void QuestionDesk::expire(std::string_view question_id) noexcept {
   AskedQuestion* const asked = questions_.find(question_id);
   if (!asked) return;
-  const core::Node* const node = environment_.find(asked->agent);
-  if (node && core::paused_by(*node)) return asked->clock.halt(environment_.engine);
+  const core::Node* const node = context_.find(asked->agent);
+  if (node && core::paused_by(*node)) return asked->clock.halt(context_.engine);
   close(*questions_.take(question_id), {QuestionOutcome::timed_out, {}});
 }
 
@@ -121,44 +118,44 @@ AnswerResult QuestionDesk::answer(std::string_view question_id, const Answer& an
   const AskedQuestion* const asked = questions_.find(question_id);
   if (!asked) return {questions_.was_closed(question_id) ? Errc::question_closed : Errc::question_not_found};
   const core::NodeId agent = asked->agent;
-  const core::Node* const node = environment_.find(agent);
+  const core::Node* const node = context_.find(agent);
   if (!node) return {Errc::question_closed};
-  environment_.table.leases().check(*node);
+  context_.table.leases().check(*node);
   const core::GateView view = core::look_again(*node, core::generation_of(agent));
   if (!view.open()) return {refusal_of(view.effective)};
-  const Operation* const operation = environment_.operations.find(asked->operation);
+  const Operation* const operation = context_.operations.find(asked->operation);
   if (!operation || !is_admitted_now(*operation)) return {Errc::question_closed};  // its turn is ended
   if (close(*questions_.take(question_id), answer)) return {};
-  if (!environment_.find(agent)) return {Errc::question_closed};
+  if (!context_.find(agent)) return {Errc::question_closed};
   return {refusal_of(core::look_again(*node, core::generation_of(agent)).effective)};
 }
 
 // Removed from the list: nothing else closes it. True: the tool that asked received this answer.
 bool QuestionDesk::close(AskedQuestion question, const Answer& answer) noexcept {
-  core::Node* const node = environment_.find(question.agent);
+  core::Node* const node = context_.find(question.agent);
   if (!node) return false;
-  const AgentEntry entry(environment_, *node);
+  const AgentEntry entry(context_, *node);
   const auto is_open = [&] {
-    const Operation* const operation = environment_.operations.find(question.operation);
+    const Operation* const operation = context_.operations.find(question.operation);
     return operation && is_admitted_now(*operation);
   };
   const bool real = is_open();
-  environment_.listener.on_waiting(*node);
+  context_.listener.on_waiting(*node);
   const QuestionOutcome outcome = real ? answer.outcome : QuestionOutcome::cancelled;
-  environment_.hub.emit(*node, [&](Agent agent) {
+  context_.hub.emit(*node, [&](Agent agent) {
     return QuestionClosed{std::move(agent), question.turn, question.question.id, outcome};
   });
-  if (environment_.hub.closed()) return false;
+  if (context_.hub.closed()) return false;
   // An observer may have stopped the agent just now: then the answer is not needed any more.
   const bool given = real && is_open();
   const Answer cancelled{QuestionOutcome::cancelled, {}};
-  tools::contain(environment_.engine, "a question's callback",
+  tools::contain(context_.engine, "a question's callback",
                  [&] { question.closed(given ? answer : cancelled); });
   return given;
 }
 
 void QuestionDesk::close_all(OperationId id) noexcept {
-  const core::NodeId agent = environment_.operations[id].agent;
+  const core::NodeId agent = context_.operations[id].agent;
   while (auto question = questions_.take_of(agent, id))
     close(std::move(*question), {QuestionOutcome::cancelled, {}});
 }

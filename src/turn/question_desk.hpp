@@ -1,8 +1,8 @@
 // QuestionDesk: asks the user, and closes each question exactly once.
 #pragma once
 
-#include "turn/environment.hpp"
 #include "turn/questions.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/question.hpp>
 
@@ -18,7 +18,7 @@ namespace agentcore::detail::turn {
 // @loop_thread.
 class QuestionDesk {
  public:
-  explicit QuestionDesk(Environment& environment) : environment_(environment) {}
+  explicit QuestionDesk(TurnContext& context) : context_(context) {}
 
   // A tool asks. If its operation is over or its agent is closed, the question is cancelled at once.
   void on_ask(const Operation& operation, Question question, std::function<void(const Answer&)> closed);
@@ -58,7 +58,7 @@ class QuestionDesk {
   void expire(std::string_view question_id) noexcept;
   bool close(AskedQuestion question, const Answer& answer) noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
   Questions questions_;
 };
 

@@ -49,7 +49,7 @@ Next ToolCalls::refuse_all(Turn turn, const std::string& why) {
   std::vector<PendingCall>& calls = turn.active().calls;
   std::vector<std::size_t> refused;
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (!environment_.claims.claim(CallRecords::key_of(turn, calls[i]))) continue;  // a verb has ended it
+    if (!context_.claims.claim(CallRecords::key_of(turn, calls[i]))) continue;  // a verb has ended it
     records_.write_refusal(turn, calls[i], why);
     refused.push_back(i);
   }
@@ -116,7 +116,7 @@ Next ToolCalls::ask_again(Turn turn, bool& all_ask) {
 // A commit may have ended since, also one of a flush() by the host's code within this turn. A call that came
 // after that commit was made waits for the next one.
 void ToolCalls::release_stored(Turn turn) const noexcept {
-  events::ChangeListener* const changes = environment_.hub.changes;
+  events::ChangeListener* const changes = context_.hub.changes;
   for (PendingCall& call : turn.active().calls) {
     if (call.state != State::storing) continue;
     if (!changes || changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id))
@@ -183,16 +183,16 @@ OperationId ToolCalls::open(Turn turn, PendingCall& call) {
   auto info = std::make_unique<OperationInfo>(OperationInfo{step.call_id, step.window_id, step.tool,
                                                             turn.spec().tools, step.round, step.index,
                                                             CallRecords::request_of(step, call)});
-  const OperationId id = environment_.operations.open(turn.node(), Operation::Kind::tool_call, turn.epoch(),
-                                                      turn.number(), std::move(info));
-  environment_.claims.set_operation(CallRecords::key_of(turn, call), id, environment_.operations[id].stop);
+  const OperationId id = context_.operations.open(turn.node(), Operation::Kind::tool_call, turn.epoch(),
+                                                  turn.number(), std::move(info));
+  context_.claims.set_operation(CallRecords::key_of(turn, call), id, context_.operations[id].stop);
   return id;
 }
 
 // False: the call waits until the store has that it begins (Persistence), and the turn is parked: a stop ends
 // it as one that a pause has parked. Other calls of the answer go on, and wait for the same commit.
 bool ToolCalls::is_stored(Turn turn, PendingCall& call) noexcept {
-  events::ChangeListener* const changes = environment_.hub.changes;
+  events::ChangeListener* const changes = context_.hub.changes;
   if (!changes || call.found.entry.tool->spec.replay != ToolReplay::never) return true;
   if (changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id)) return true;
   call.state = State::storing;
@@ -207,12 +207,12 @@ Next ToolCalls::begin(Turn turn, std::size_t index) {
   if (is_over(turn, call)) return endings_.apply(turn, call);
   if (!is_stored(turn, call)) return Next::proceed;
   if (step.mode == ToolMode::async)  // the id of the task is the result: the call ends here
-    return environment_.claims.claim(CallRecords::key_of(turn, call)) ? tasks_.start(turn, index)
-                                                                      : endings_.apply(turn, call);
+    return context_.claims.claim(CallRecords::key_of(turn, call)) ? tasks_.start(turn, index)
+                                                                  : endings_.apply(turn, call);
   if (!call.operation) call.operation = open(turn, call);
   const OperationId id = call.operation;
   call.start_emitted = true;
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
+  context_.hub.emit(turn.node(), [&](Agent agent) {
     return ToolStarted{std::move(agent), turn.number(), step.call_id,
                        step.window_id,   step.tool,     call.arguments};
   });
@@ -249,23 +249,23 @@ bool ToolCalls::has_begun(const Operation& operation) noexcept {
 }
 
 void ToolCalls::on_result(core::Node& node, OperationId id, ToolResult result) {
-  const std::uint64_t number = environment_.operations[id].turn;
-  const std::shared_ptr<core::CallBegin> begin = environment_.operations[id].info->begin;
+  const std::uint64_t number = context_.operations[id].turn;
+  const std::shared_ptr<core::CallBegin> begin = context_.operations[id].info->begin;
   std::optional<DiscardReason> late;
   runner_.run(node, [&] { return take_result(node, id, result, late); });
   // A call that has not begun has no result that could be dropped.
-  if (late && !begin->is_withdrawn()) environment_.discard(node, number, 0, LateResult::tool_result, *late);
+  if (late && !begin->is_withdrawn()) context_.discard(node, number, 0, LateResult::tool_result, *late);
   // If take_result() threw, the operation may still be registered.
-  if (environment_.operations.find(id)) environment_.operations.close(id);
+  if (context_.operations.find(id)) context_.operations.close(id);
 }
 
 // Sets `late` if no turn takes the result.
 Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result,
                             std::optional<DiscardReason>& late) {
-  Operation& operation = environment_.operations[id];
+  Operation& operation = context_.operations[id];
   const bool in_turn = find(node, id) != nullptr;
-  const bool first = in_turn && environment_.claims.claim({operation.agent, operation.info->id});
-  const bool by_host = environment_.claims.has_host_result({operation.agent, operation.info->id});
+  const bool first = in_turn && context_.claims.claim({operation.agent, operation.info->id});
+  const bool by_host = context_.claims.has_host_result({operation.agent, operation.info->id});
   const Ref<ToolRegistry> tools = std::move(operation.info->tools);
   const std::uint64_t number = operation.turn;
   const CallNames names{operation.info->id, operation.info->window_id, operation.info->tool};
@@ -273,12 +273,12 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   desk_.close_all(id);
   // An observer may end the turn: checked again after each call into the host's code.
   const auto is_expected = [&] { return first && find(node, id) && Turn(node).is_admitted(); };
-  if (is_expected() && tools) environment_.follow_up(node, number, *tools, names, result);
+  if (is_expected() && tools) context_.follow_up(node, number, *tools, names, result);
   // An observer may have ended the turn, and the operation with it.
   std::optional<DiscardReason> ended_by = DiscardReason::turn_over;
-  if (const Operation* const left = environment_.operations.find(id)) {
+  if (const Operation* const left = context_.operations.find(id)) {
     ended_by = left->late;
-    environment_.operations.close(id);
+    context_.operations.close(id);
   }
   PendingCall* const call = find(node, id);
   if (in_turn && !first && !ended_by)  // a verb was first, and its second half is still to come
@@ -289,17 +289,17 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   const Turn turn(node);
   if (!turn.is_admitted()) return Next::ended;
   if (!first) return endings_.apply(turn, *call);
-  environment_.note_accepted(node);
+  context_.note_accepted(node);
   records_.set_result(turn, *call, CallRecords::outcome_of(*call, CallRecords::Result::given), result);
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
 void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
-  Operation& operation = environment_.operations[id];
-  if (!environment_.claims.claim({operation.agent, operation.info->id})) return;  // finish() follows
+  Operation& operation = context_.operations[id];
+  if (!context_.claims.claim({operation.agent, operation.info->id})) return;  // finish() follows
   operation.end(DiscardReason::timed_out);
   const bool has_begun = operation.info->has_begun();
-  environment_.operations.cut(id);
+  context_.operations.cut(id);
   desk_.close_all(id);
   if (!find(node, id)) return;
   runner_.run(node, [&] {
@@ -307,7 +307,7 @@ void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& r
     if (!turn.is_admitted()) return Next::ended;
     PendingCall& call = *find(node, id);
     call.operation = {};
-    if (!has_begun && environment_.operations.find(id)) environment_.operations.close(id);  // nothing comes
+    if (!has_begun && context_.operations.find(id)) context_.operations.close(id);  // nothing comes
     records_.set_result(turn, call, CallRecords::outcome_of(call, CallRecords::Result::none), result);
     return turn.is_admitted() ? Next::proceed : Next::ended;
   });
@@ -329,12 +329,12 @@ Next ToolCalls::ask_approval(Turn turn, PendingCall& call, Coverage covers) {
   asked.question.text = call.arguments;
   asked.closed = [this, id = call.operation](const Answer& answer) { on_approval(id, answer); };
   asked.covers = std::move(covers);
-  desk_.ask(turn.node(), std::move(asked), environment_.limits.question_timeout);
+  desk_.ask(turn.node(), std::move(asked), context_.limits.question_timeout);
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
 
 void ToolCalls::on_approval(OperationId id, const Answer& answer) {
-  Operation* const operation = environment_.operations.find(id);
+  Operation* const operation = context_.operations.find(id);
   if (!operation || answer.outcome == QuestionOutcome::cancelled) return;
   core::Node& node = *operation->node;
   if (!find(node, id)) return;
@@ -342,7 +342,7 @@ void ToolCalls::on_approval(OperationId id, const Answer& answer) {
     const Turn turn(node);
     return turn.is_admitted() ? take_approval(turn, *find(node, id), answer) : Next::ended;
   });
-  environment_.listener.on_activity_ended(node);
+  context_.listener.on_activity_ended(node);
 }
 
 Next ToolCalls::take_approval(Turn turn, PendingCall& call, const Answer& answer) {
@@ -358,13 +358,13 @@ Next ToolCalls::take_approval(Turn turn, PendingCall& call, const Answer& answer
 
 // True if the loop or a verb has ended the call.
 bool ToolCalls::is_over(Turn turn, const PendingCall& call) const noexcept {
-  return environment_.claims.is_over(CallRecords::key_of(turn, call));
+  return context_.claims.is_over(CallRecords::key_of(turn, call));
 }
 
 // The tool of the call does not start, unless a verb has ended the call before.
 Next ToolCalls::refuse(Turn turn, PendingCall& call, std::string why) {
-  if (!environment_.claims.claim(CallRecords::key_of(turn, call))) return endings_.apply(turn, call);
-  if (call.operation) environment_.operations.close(std::exchange(call.operation, {}));
+  if (!context_.claims.claim(CallRecords::key_of(turn, call))) return endings_.apply(turn, call);
+  if (call.operation) context_.operations.close(std::exchange(call.operation, {}));
   records_.refuse(turn, call, std::move(why));
   return turn.is_admitted() ? Next::proceed : Next::ended;
 }
@@ -383,33 +383,33 @@ void ToolCalls::finish(core::Node& node, std::string_view call_id) noexcept {
 }
 
 void ToolCalls::forget(const core::Node& node, std::uint64_t turn) noexcept {
-  for (std::size_t dropped = environment_.claims.remove_turn(node.id()); dropped != 0; --dropped)
-    environment_.discard(node, turn, 0, LateResult::tool_result, DiscardReason::turn_over);
+  for (std::size_t dropped = context_.claims.remove_turn(node.id()); dropped != 0; --dropped)
+    context_.discard(node, turn, 0, LateResult::tool_result, DiscardReason::turn_over);
 }
 
 void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
                        const TurnResult& result, DiscardReason late) noexcept {
-  std::size_t dropped = environment_.claims.remove_turn(node.id());  // first: from now on no verb finds them
+  std::size_t dropped = context_.claims.remove_turn(node.id());  // first: from now on no verb finds them
   for (const PendingCall& call : calls)
-    if (call.operation) environment_.operations[call.operation].end(late);
+    if (call.operation) context_.operations[call.operation].end(late);
   for (const PendingCall& call : calls) {
     if (!call.operation) continue;
-    environment_.operations.cut(call.operation);
+    context_.operations.cut(call.operation);
     desk_.close_all(call.operation);
     // No part of the call has begun: no outcome will come.
-    if (!call.has_begun()) environment_.operations.close(call.operation);
+    if (!call.has_begun()) context_.operations.close(call.operation);
   }
   for (const PendingCall& call : calls) {
     if (!call.start_emitted || call.state == State::done) continue;
     const ToolCallRecord& step = result.calls[call.step];
-    environment_.log(
+    context_.log(
         LogLevel::info, "Tool execution was cancelled",
-        {{"agent", environment_.name_of(node)}, {"tool", step.tool}, {"outcome", to_string(step.outcome)}});
-    environment_.hub.emit(node, [&](Agent agent) {
+        {{"agent", context_.name_of(node)}, {"tool", step.tool}, {"outcome", to_string(step.outcome)}});
+    context_.hub.emit(node, [&](Agent agent) {
       return ToolEnded{std::move(agent), turn, step.call_id, step.outcome, ToolResult::failed(step.message)};
     });
   }
-  for (; dropped != 0; --dropped) environment_.discard(node, turn, 0, LateResult::tool_result, late);
+  for (; dropped != 0; --dropped) context_.discard(node, turn, 0, LateResult::tool_result, late);
 }
 
 }  // namespace agentcore::detail::turn

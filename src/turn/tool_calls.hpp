@@ -2,9 +2,9 @@
 #pragma once
 
 #include "turn/call_records.hpp"
-#include "turn/environment.hpp"
 #include "turn/grants.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/question.hpp>
 #include <agentcore/tool.hpp>
@@ -26,9 +26,9 @@ class TurnRunner;
 // One call goes waiting (-> asking -> approved) -> running -> done. All @loop_thread.
 class ToolCalls {
  public:
-  ToolCalls(Environment& environment, CallRecords& records, Permissions& permissions, ToolPort& port,
+  ToolCalls(TurnContext& context, CallRecords& records, Permissions& permissions, ToolPort& port,
             QuestionDesk& desk, BackgroundTasks& tasks, CallEndings& endings, TurnRunner& runner)
-      : environment_(environment),
+      : context_(context),
         records_(records),
         permissions_(permissions),
         port_(port),
@@ -84,7 +84,7 @@ class ToolCalls {
   bool is_over(Turn turn, const PendingCall& call) const noexcept;
   Next refuse(Turn turn, PendingCall& call, std::string why);
 
-  Environment& environment_;
+  TurnContext& context_;
   CallRecords& records_;
   Permissions& permissions_;
   ToolPort& port_;

@@ -45,17 +45,17 @@ constexpr Duration not_taken_after = std::chrono::seconds(5);
 }  // namespace
 
 std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, OperationId id, const Tool& tool) {
-  Operation& operation = environment_.operations[id];
+  Operation& operation = context_.operations[id];
   const ActiveTurn* const active = active_turn(node);
   auto scope = std::make_shared<tools::CallScope>(tools::CallScope{
-      environment_.engine.shared_from_this(), this, id, environment_.hub.handle(node), operation.info->id,
-      operation.turn, key_of(environment_.own_identity(), active ? active->message : MessageId(), operation),
+      context_.engine.shared_from_this(), this, id, context_.hub.handle(node), operation.info->id,
+      operation.turn, key_of(context_.own_identity(), active ? active->message : MessageId(), operation),
       operation.epoch, operation.kind != Operation::Kind::background, operation.stop.get_token(),
-      TimePoint::max(), environment_.limits.max_result_bytes,
-      tool.spec.timeout.value_or(environment_.limits.tool_timeout)});
+      TimePoint::max(), context_.limits.max_result_bytes,
+      tool.spec.timeout.value_or(context_.limits.tool_timeout)});
   operation.info->begin = scope->begin;
   if (scope->timeout != no_limit) {
-    scope->begin->set_end(loop::later(environment_.engine.now(), scope->timeout));
+    scope->begin->set_end(loop::later(context_.engine.now(), scope->timeout));
     start_timeout(id, *scope);
   }
   if (operation.kind == Operation::Kind::tool_call && active && active->deadline)
@@ -64,19 +64,19 @@ std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, Operation
 }
 
 void ToolPort::start_timeout(OperationId id, const tools::CallScope& call) {
-  loop::Engine& engine = environment_.engine;
+  loop::Engine& engine = context_.engine;
   const std::uint64_t timer = engine.start_timer(
       call.begin->ends_at(), [this, id, timeout = call.timeout] { on_timeout(id, timeout); });
-  environment_.operations[id].info->timer = Timer(engine.weak_from_this(), timer);
+  context_.operations[id].info->timer = Timer(engine.weak_from_this(), timer);
 }
 
 // Instead of the time-out, there is the timer of a log record.
 void ToolPort::on_handed_over(const tools::CallScope& call) {
   call.begin->set_end(TimePoint::max());
-  const Operation* const operation = environment_.operations.find(call.operation);
+  const Operation* const operation = context_.operations.find(call.operation);
   if (!operation || !operation->info) return;
   operation->info->timer = {};
-  loop::Engine& engine = environment_.engine;
+  loop::Engine& engine = context_.engine;
   engine.guarded("a record of a call that waits for its executor", [&] {
     const std::uint64_t timer = engine.start_timer(
         loop::later(engine.now(), not_taken_after), [this, id = call.operation] { on_not_taken(id); },
@@ -87,32 +87,32 @@ void ToolPort::on_handed_over(const tools::CallScope& call) {
 
 // One record stands for all calls that wait at that time: there may be many.
 void ToolPort::on_not_taken(OperationId id) noexcept {
-  const Operation* const operation = environment_.operations.find(id);
+  const Operation* const operation = context_.operations.find(id);
   if (!operation || operation->over || !operation->info->begin->waits()) return;
-  const TimePoint now = environment_.engine.now();
+  const TimePoint now = context_.engine.now();
   if (told_not_taken_ && now < loop::later(*told_not_taken_, not_taken_after)) return;
   told_not_taken_ = now;
-  const AgentEntry entry(environment_, *operation->node);
-  environment_.engine.guarded("a log record", [&] {
-    environment_.log(LogLevel::warning, "a tool call waits: its executor has not taken it yet",
-                     {{"agent", environment_.name_of(*operation->node)},
-                      {"tool", operation->info->tool},
-                      {"call", operation->info->id},
-                      {"waited", text_of(not_taken_after)}});
+  const AgentEntry entry(context_, *operation->node);
+  context_.engine.guarded("a log record", [&] {
+    context_.log(LogLevel::warning, "a tool call waits: its executor has not taken it yet",
+                 {{"agent", context_.name_of(*operation->node)},
+                  {"tool", operation->info->tool},
+                  {"call", operation->info->id},
+                  {"waited", text_of(not_taken_after)}});
   });
 }
 
 void ToolPort::on_begun(const tools::CallScope& call) {
-  const Operation* const operation = environment_.operations.find(call.operation);
+  const Operation* const operation = context_.operations.find(call.operation);
   if (operation && !operation->over) start_timeout(call.operation, call);
 }
 
 Errc ToolPort::refusal_of(const tools::CallScope& call) const noexcept {
   const core::NodeId agent = core::AgentAccess::node(call.agent);
-  const core::Node* const node = environment_.table.find(agent);
-  if (environment_.engine.closed()) return Errc::runtime_gone;
+  const core::Node* const node = context_.table.find(agent);
+  if (context_.engine.closed()) return Errc::runtime_gone;
   if (!node) return Errc::agent_not_found;
-  environment_.table.leases().check(*node);
+  context_.table.leases().check(*node);
   const core::GateView view = core::look_again(*node, core::generation_of(agent));
   if (!view.valid) return Errc::agent_not_found;
   if (!view.open()) return refusal_of_state(view.effective);
@@ -123,27 +123,27 @@ Errc ToolPort::refusal_of(const tools::CallScope& call) const noexcept {
 SendResult ToolPort::delegate(const tools::CallScope& call, const Agent& to, bool of_call, Message message,
                               SendOptions options) {
   if (const Errc refused = refusal_of(call); refused != Errc::none) return SendResult{refused};
-  if (core::Node* const node = of_call ? environment_.find(core::AgentAccess::node(to)) : nullptr)
+  if (core::Node* const node = of_call ? context_.find(core::AgentAccess::node(to)) : nullptr)
     data_of(*node).of_call = true;
-  return environment_.listener.on_delegated(core::AgentAccess::node(to), std::move(message),
-                                            std::move(options), call.begin);
+  return context_.listener.on_delegated(core::AgentAccess::node(to), std::move(message), std::move(options),
+                                        call.begin);
 }
 
 std::vector<std::string>* ToolPort::tool_children(const tools::CallScope& call) {
-  core::Node* const node = environment_.find(core::AgentAccess::node(call.agent));
+  core::Node* const node = context_.find(core::AgentAccess::node(call.agent));
   return node ? &data_of(*node).tool_children : nullptr;
 }
 
 void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
-  Operation* const operation = environment_.operations.find(call.operation);
+  Operation* const operation = context_.operations.find(call.operation);
   if (!operation || operation->over) return;
   core::Node& node = *operation->node;
-  const AgentEntry entry(environment_, node);
+  const AgentEntry entry(context_, node);
   if (!is_admitted_now(*operation)) return;
-  environment_.note_accepted(node);
-  environment_.hub.emit(node, [&](Agent agent) {
+  context_.note_accepted(node);
+  context_.hub.emit(node, [&](Agent agent) {
     return ToolProgress{std::move(agent), call.turn, operation->info->id,
-                        limited(std::move(text), environment_.limits.max_result_bytes)};
+                        limited(std::move(text), context_.limits.max_result_bytes)};
   });
 }
 
@@ -151,25 +151,24 @@ void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
   const OperationId id = call.operation;
   // The loop is late: it has not read the timer yet.
   if (call.begin->has_result() && !call.begin->has_result_in_time()) expire(id, call.timeout);
-  const Operation* const operation = environment_.operations.find(id);
-  core::Node* const node =
-      operation ? operation->node : environment_.find(core::AgentAccess::node(call.agent));
+  const Operation* const operation = context_.operations.find(id);
+  core::Node* const node = operation ? operation->node : context_.find(core::AgentAccess::node(call.agent));
   if (!node) return;
-  const AgentEntry entry(environment_, *node);
+  const AgentEntry entry(context_, *node);
   result = checked(std::move(result));
   if (!operation && call.begin->is_withdrawn()) return;  // it has ended without a begin
   if (!operation)                                        // it was abandoned
-    return environment_.discard(*node, call.turn, 0, LateResult::tool_result, DiscardReason::given_up);
+    return context_.discard(*node, call.turn, 0, LateResult::tool_result, DiscardReason::given_up);
   if (operation->kind == Operation::Kind::background)
     tasks_.on_result(*node, id, std::move(result));
   else
     calls_.on_result(*node, id, std::move(result));
-  environment_.listener.on_activity_ended(*node);
+  context_.listener.on_activity_ended(*node);
 }
 
 ToolResult ToolPort::checked(ToolResult result) const noexcept {
-  const bool fits = environment_.engine.guarded("a tool's result", [&] {
-    if (result.data.size() > environment_.limits.max_result_bytes || !core::is_utf8(result.data) ||
+  const bool fits = context_.engine.guarded("a tool's result", [&] {
+    if (result.data.size() > context_.limits.max_result_bytes || !core::is_utf8(result.data) ||
         core::json_depth(result.data) > core::max_json_depth)
       result = ToolResult::failed(
           "the tool's data is no UTF-8, nested too deep, or longer than TreeOptions::max_tool_result_bytes");
@@ -180,8 +179,8 @@ ToolResult ToolPort::checked(ToolResult result) const noexcept {
 
 void ToolPort::on_ask(const tools::CallScope& call, Question question,
                       std::function<void(const Answer&)> closed) {
-  if (Operation* const operation = environment_.operations.find(call.operation)) {
-    const AgentEntry entry(environment_, *operation->node);
+  if (Operation* const operation = context_.operations.find(call.operation)) {
+    const AgentEntry entry(context_, *operation->node);
     desk_.on_ask(*operation, std::move(question), std::move(closed));
   } else {
     desk_.refuse(closed);
@@ -192,21 +191,21 @@ void ToolPort::on_ask(const tools::CallScope& call, Question question,
 // after what was posted until now, and after a look at what has no stamp of its own, e.g. the end of a
 // program.
 void ToolPort::on_timeout(OperationId id, Duration timeout) {
-  const Operation* operation = environment_.operations.find(id);
+  const Operation* operation = context_.operations.find(id);
   if (!operation || operation->over) return;
   const std::shared_ptr<core::CallBegin> begin = operation->info->begin;
-  environment_.engine.guarded("a tool's time-out", [&] { begin->look(); });
-  operation = environment_.operations.find(id);
+  context_.engine.guarded("a tool's time-out", [&] { begin->look(); });
+  operation = context_.operations.find(id);
   if (!operation || operation->over) return;
   expire_later(id, timeout);
 }
 
 // The agent's handle keeps this object. Without memory for it the call times out at once.
 void ToolPort::expire_later(OperationId id, Duration timeout) {
-  const Operation& operation = environment_.operations[id];
-  const bool posted = environment_.engine.guarded("a tool's time-out", [&] {
-    environment_.engine.post([this, id, timeout, keep = environment_.hub.handle(*operation.node)] {
-      const Operation* const left = environment_.operations.find(id);
+  const Operation& operation = context_.operations[id];
+  const bool posted = context_.engine.guarded("a tool's time-out", [&] {
+    context_.engine.post([this, id, timeout, keep = context_.hub.handle(*operation.node)] {
+      const Operation* const left = context_.operations.find(id);
       if (!left || left->over) return;
       // The result is posted just now.
       if (left->info->begin->has_result_in_time()) return expire_later(id, timeout);
@@ -218,13 +217,13 @@ void ToolPort::expire_later(OperationId id, Duration timeout) {
 
 // The stop token of the operation is triggered; its outcome is not needed any more.
 void ToolPort::expire(OperationId id, Duration timeout) {
-  Operation* const operation = environment_.operations.find(id);
+  Operation* const operation = context_.operations.find(id);
   if (!operation || operation->over) return;
   core::Node& node = *operation->node;
-  const AgentEntry entry(environment_, node);
+  const AgentEntry entry(context_, node);
   const bool has_begun = !operation->info->begin->withdraw();
   ToolResult result{.success = false};
-  environment_.engine.guarded("a tool's time-out", [&] {
+  context_.engine.guarded("a tool's time-out", [&] {
     result.message =
         "timed out after " + text_of(timeout) + (has_begun ? "; its effect is unknown" : ", before it began");
   });
@@ -232,7 +231,7 @@ void ToolPort::expire(OperationId id, Duration timeout) {
     tasks_.on_timeout(node, id, result);
   else
     calls_.on_timeout(node, id, result);
-  environment_.listener.on_activity_ended(node);
+  context_.listener.on_activity_ended(node);
 }
 
 }  // namespace agentcore::detail::turn

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tools/call_scope.hpp"
-#include "turn/environment.hpp"
+#include "turn/turn_context.hpp"
 
 #include <functional>
 #include <memory>
@@ -20,8 +20,8 @@ class ToolCalls;
 // operation are late. All @loop_thread.
 class ToolPort final : public tools::CallOwner {
  public:
-  ToolPort(Environment& environment, ToolCalls& calls, BackgroundTasks& tasks, QuestionDesk& desk)
-      : environment_(environment), calls_(calls), tasks_(tasks), desk_(desk) {}
+  ToolPort(TurnContext& context, ToolCalls& calls, BackgroundTasks& tasks, QuestionDesk& desk)
+      : context_(context), calls_(calls), tasks_(tasks), desk_(desk) {}
 
   // The scope in which the tool of a registered operation is started. Starts the clock of its time-out.
   std::shared_ptr<tools::CallScope> scope_of(core::Node& node, OperationId id, const Tool& tool);
@@ -47,7 +47,7 @@ class ToolPort final : public tools::CallOwner {
   void expire_later(OperationId id, Duration timeout);
   void expire(OperationId id, Duration timeout);
 
-  Environment& environment_;
+  TurnContext& context_;
   ToolCalls& calls_;
   BackgroundTasks& tasks_;
   QuestionDesk& desk_;

@@ -150,7 +150,7 @@ Next TurnEnds::fail_call(Turn turn, ChatOutcome outcome) {
 }
 
 Next TurnEnds::end_for_budget(Turn turn, BudgetVerdict verdict) {
-  if (verdict.exhausted) environment_.listener.on_budget_exhausted(*verdict.exhausted, verdict.reason);
+  if (verdict.exhausted) context_.listener.on_budget_exhausted(*verdict.exhausted, verdict.reason);
   if (turn.is_over()) return Next::ended;
   turn.active().stop_reason = "a budget is used up: " + verdict.reason;
   if (!turn.is_admitted()) return Next::ended;
@@ -171,8 +171,7 @@ void TurnEnds::interrupt(Turn turn) noexcept {
   end_early(turn, outcome, Errc::none, {});
   // The loop may not have read the verb of another thread yet, and the next turn may begin before it does.
   if (outcome != TurnOutcome::stopped && node.load().state() == AgentState::idle && is_open())
-    environment_.hub.emit_state(node, AgentState::idle,
-                                {StopCause::user, environment_.end_reasons.find(node)});
+    context_.hub.emit_state(node, AgentState::idle, {StopCause::user, context_.end_reasons.find(node)});
   stop_exhausted(node);
 }
 
@@ -188,7 +187,7 @@ Next TurnEnds::watch_deadline(Turn turn) {
   std::optional<TurnDeadline>& deadline = turn.active().deadline;
   if (!deadline) return Next::proceed;
   if (deadline->has_passed()) return Next::ended;
-  loop::Engine& engine = environment_.engine;
+  loop::Engine& engine = context_.engine;
   const std::uint64_t timer = engine.start_timer(
       deadline->when,
       [this, agent = turn.node().id(), number = turn.number()] { on_deadline(agent, number); });
@@ -197,21 +196,21 @@ Next TurnEnds::watch_deadline(Turn turn) {
 }
 
 void TurnEnds::on_deadline(core::NodeId agent, std::uint64_t number) noexcept {
-  core::Node* const node = environment_.find(agent);
+  core::Node* const node = context_.find(agent);
   if (!node) return;
-  const AgentEntry entry(environment_, *node);
+  const AgentEntry entry(context_, *node);
   const std::optional<Turn> turn = Turn::of(*node);
   if (!turn || turn->number() != number) return;
   interrupt(*turn);
-  environment_.listener.on_activity_ended(*node);
+  context_.listener.on_activity_ended(*node);
 }
 
 // False: a verb came first.
 bool TurnEnds::end_at_deadline(Turn turn) noexcept {
   std::string why;
-  environment_.engine.guarded("a turn's deadline", [&] { why = text_of(*turn.active().deadline); });
-  environment_.log(LogLevel::info, "a turn ended at its deadline",
-                   {{"agent", environment_.name_of(turn.node())}, {"why", why}});
+  context_.engine.guarded("a turn's deadline", [&] { why = text_of(*turn.active().deadline); });
+  context_.log(LogLevel::info, "a turn ended at its deadline",
+               {{"agent", context_.name_of(turn.node())}, {"why", why}});
   if (turn.is_over()) return true;
   if (!turn.is_open() || !become_idle(turn)) return false;
   end_early(turn, TurnOutcome::failed, Errc::deadline_exceeded, why);
@@ -221,19 +220,19 @@ bool TurnEnds::end_at_deadline(Turn turn) noexcept {
 
 void TurnEnds::break_off(Turn turn, Errc code, std::string_view why) noexcept {
   if (turn.is_over()) return;
-  environment_.log(LogLevel::error, "a turn was broken off",
-                   {{"agent", environment_.name_of(turn.node())}, {"why", why}});
+  context_.log(LogLevel::error, "a turn was broken off",
+               {{"agent", context_.name_of(turn.node())}, {"why", why}});
   if (turn.is_over()) return;
   if (!turn.is_open() || !become_idle(turn)) return interrupt(turn);
   end_early(turn, TurnOutcome::failed, code, why);
   follow_end(turn);
-  environment_.listener.on_activity_ended(turn.node());
+  context_.listener.on_activity_ended(turn.node());
 }
 
 // Ends a turn that has no answer yet. Without memory the turn ends anyway, with empty texts. If the tree is
 // closed, the turn stays for the functions on the stack that refer to it, and is freed with the tree.
 void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept {
-  if (environment_.hub.closed()) return;
+  if (context_.hub.closed()) return;
   core::Node& node = turn.node();
   TurnData& data = turn.data();
   records_.withdraw(turn);
@@ -245,12 +244,12 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   owned->next_ended = std::move(ended_);
   ended_ = std::move(owned);
   data.is_ending = true;
-  environment_.listener.on_turn_over(node);
-  CutTrail* const trail = outcome == TurnOutcome::stopped ? environment_.cuts : nullptr;
+  context_.listener.on_turn_over(node);
+  CutTrail* const trail = outcome == TurnOutcome::stopped ? context_.cuts : nullptr;
   const CutTrail::OpenCall call = trail ? CutTrail::open_call(*ended) : CutTrail::OpenCall();
   data.ending = ended;
   cut(turn, *ended, late_after(node, outcome, code));
-  if (environment_.hub.closed()) {  // a callback destroyed the tree: no usage is counted any more
+  if (context_.hub.closed()) {  // a callback destroyed the tree: no usage is counted any more
     data.ending = nullptr;
     return;
   }
@@ -267,14 +266,12 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   result.error.code = code;
   if (outcome != TurnOutcome::failed) result.error.message = std::move(ended->stop_reason);
   if (outcome == TurnOutcome::interrupted || outcome == TurnOutcome::aborted)
-    set_message(result.error, environment_.end_reasons.find(node).reason());
+    set_message(result.error, context_.end_reasons.find(node).reason());
   if (result.error.message.empty()) set_message(result.error, reason_of(outcome, why));
   // The wording is fixed by requirement I10. An interrupt has a record of its own.
   if (outcome == TurnOutcome::stopped)
-    environment_.log(LogLevel::info, "Agent execution was cancelled",
-                     {{"agent", environment_.name_of(node)}});
-  if (ended->summary)
-    Compactor::emit_end(environment_, node, turn.number(), *ended->summary, Errc::turn_over);
+    context_.log(LogLevel::info, "Agent execution was cancelled", {{"agent", context_.name_of(node)}});
+  if (ended->summary) Compactor::emit_end(context_, node, turn.number(), *ended->summary, Errc::turn_over);
   emit_end(turn, *ended);
   if (lingers) lingering_.give_up_left(node, turn.number());
 }
@@ -282,25 +279,25 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
 // The state after the end of a turn. An observer of the end may have stopped the agent: then the stop is
 // emitted next (X2).
 void TurnEnds::follow_end(Turn turn) noexcept {
-  if (is_left_idle(turn)) environment_.hub.emit_state(turn.node(), AgentState::idle);
+  if (is_left_idle(turn)) context_.hub.emit_state(turn.node(), AgentState::idle);
   stop_exhausted(turn.node());
 }
 
 // Stops those whose budgets the calls of the turn have exceeded, however it has ended, from the agent
 // upwards. One that is closed begins nothing anyway.
 void TurnEnds::stop_exhausted(core::Node& node) noexcept {
-  if (environment_.hub.closed() || !ledger_.is_exhausted(node)) return;
+  if (context_.hub.closed() || !ledger_.is_exhausted(node)) return;
   core::NodeId next = node.id();
   for (;;) {
-    core::Node* const owner = environment_.find(next);
+    core::Node* const owner = context_.find(next);
     if (!owner || owner->is_root_sentinel()) return;
     next = owner->parent.load(std::memory_order_relaxed)->id();
     if (!core::look(*owner, owner->load().generation()).open()) continue;
     const Account* const exhausted = ledger_.exhausted_of(*owner, owner == &node);
     if (exhausted == nullptr) continue;
     std::string reason;  // empty without memory: the agent is stopped all the same
-    environment_.engine.guarded("a budget", [&] { reason = exhausted->exhausted(); });
-    environment_.listener.on_budget_exhausted(*owner, std::move(reason));
+    context_.engine.guarded("a budget", [&] { reason = exhausted->exhausted(); });
+    context_.listener.on_budget_exhausted(*owner, std::move(reason));
   }
 }
 
@@ -313,8 +310,8 @@ void TurnEnds::free_ended() noexcept {
 // Ends the operations of the turn: its model call, its tool calls and their questions.
 void TurnEnds::cut(Turn turn, ActiveTurn& ended, DiscardReason late) noexcept {
   if (ended.operation) {
-    environment_.operations[ended.operation].end(late);
-    environment_.operations.cut(ended.operation);
+    context_.operations[ended.operation].end(late);
+    context_.operations.cut(ended.operation);
   }
   calls_.cancel(turn.node(), turn.number(), ended.calls, *ended.result, late);
 }
@@ -325,8 +322,8 @@ void TurnEnds::mark_question(Turn turn, Interruption why) noexcept {
   if (active.simulated) return;
   std::string part = std::exchange(active.cut_off, {});
   if (part.empty())
-    part = environment_.messages.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
-                                                       std::exchange(active.delivered, {}));
+    part = context_.messages.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
+                                                   std::exchange(active.delivered, {}));
   try {
     active.result->partial = part;
   } catch (const std::bad_alloc&) {
@@ -339,7 +336,7 @@ void TurnEnds::mark_question(Turn turn, Interruption why) noexcept {
 std::unique_ptr<ActiveTurn> TurnEnds::take_out(Turn turn) noexcept {
   std::unique_ptr<ActiveTurn> ended = std::exchange(turn.data().turn, nullptr);
   turn.data().is_ending = true;
-  environment_.listener.on_turn_over(turn.node());
+  context_.listener.on_turn_over(turn.node());
   if (!ended->result->calls.empty()) calls_.forget(turn.node(), turn.number());
   usage_.settle(turn.node(), *ended);
   return ended;
@@ -348,11 +345,11 @@ std::unique_ptr<ActiveTurn> TurnEnds::take_out(Turn turn) noexcept {
 void TurnEnds::emit_end(Turn turn, const ActiveTurn& ended) noexcept {
   turn.data().is_ending = false;
   turn.data().ending = nullptr;
-  environment_.listener.on_waiting(turn.node());
+  context_.listener.on_waiting(turn.node());
   const std::uint64_t number = turn.number();
   const std::optional<LateAnswer> late = ended.late;
-  environment_.emit_turn_ended(turn.node(), number, ended.message, ended.result);
-  if (late) environment_.discard(turn.node(), number, late->deltas, late->kind, late->reason);
+  context_.emit_turn_ended(turn.node(), number, ended.message, ended.result);
+  if (late) context_.discard(turn.node(), number, late->deltas, late->kind, late->reason);
 }
 
 }  // namespace agentcore::detail::turn

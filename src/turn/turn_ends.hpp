@@ -3,8 +3,8 @@
 
 #include "turn/budget_ledger.hpp"
 #include "turn/call_records.hpp"
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/event.hpp>
 #include <agentcore/llm_client.hpp>
@@ -24,9 +24,9 @@ class UsageAccounting;
 // return Next return `ended`. All @loop_thread.
 class TurnEnds {
  public:
-  TurnEnds(Environment& environment, BudgetLedger& ledger, UsageAccounting& usage, CallRecords& records,
+  TurnEnds(TurnContext& context, BudgetLedger& ledger, UsageAccounting& usage, CallRecords& records,
            ToolCalls& calls, LingeringCalls& lingering)
-      : environment_(environment),
+      : context_(context),
         ledger_(ledger),
         usage_(usage),
         records_(records),
@@ -56,7 +56,7 @@ class TurnEnds {
   // Ends the turn in progress if it was interrupted. True: it did; report() is to be called next.
   bool end_refused(core::Node& node) noexcept;
   // Says to the tree that a turn of `node` has ended, which the caller has not done.
-  void report(core::Node& node) noexcept { environment_.listener.on_activity_ended(node); }
+  void report(core::Node& node) noexcept { context_.listener.on_activity_ended(node); }
 
   // Frees the turns that ended early. To be called when no function of a turn is on the stack.
   void free_ended() noexcept;
@@ -73,7 +73,7 @@ class TurnEnds {
   void follow_end(Turn turn) noexcept;
   void stop_exhausted(core::Node& node) noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
   BudgetLedger& ledger_;
   UsageAccounting& usage_;
   CallRecords& records_;

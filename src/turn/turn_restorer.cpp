@@ -98,8 +98,8 @@ bool has_question(const StoredTurn& turn, const std::string& call_id) noexcept {
 }  // namespace
 
 const std::string& TurnRestorer::identify(const std::string& stored) {
-  if (!stored.empty()) environment_.identity = stored;
-  return environment_.own_identity();
+  if (!stored.empty()) context_.identity = stored;
+  return context_.own_identity();
 }
 
 bool TurnRestorer::waits_for_people(const core::Node& node, const StoredTurn& stored) {
@@ -153,7 +153,7 @@ std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const Stored
   active.result->cost = stored.cost;
   active.questions = stored.questions;
   active.deadline = deadline_of(stored);
-  if (environment_.table.leases().size() != 0) active.lease = environment_.table.leases().of(node);
+  if (context_.table.leases().size() != 0) active.lease = context_.table.leases().of(node);
   std::vector<InterruptedCall> interrupted;
   for (const FoundCall& found : calls_of(data.conversation, stored)) add_call(node, found, interrupted);
   if (stored.has_words) active.result->text = last_words(data.conversation);
@@ -168,7 +168,7 @@ std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const Stored
 
 std::optional<TurnDeadline> TurnRestorer::deadline_of(const StoredTurn& stored) const {
   if (!stored.deadline) return std::nullopt;
-  const loop::Engine& engine = environment_.engine;
+  const loop::Engine& engine = context_.engine;
   const auto limit =
       stored.deadline_of_message ? TurnDeadline::Limit::message : TurnDeadline::Limit::turn_timeout;
   const TimePoint when = loop::restored_deadline(*stored.deadline, engine.clock());
@@ -226,13 +226,13 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   call.arguments = stored.readable ? found.call->arguments : std::string(unreadable_arguments);
   if (stored.no_arguments) call.arguments.clear();
   const CallKey key{node.id(), step.call_id};
-  environment_.claims.add(key, node, active.epoch);
-  if (is_done) static_cast<void>(environment_.claims.claim(key));
+  context_.claims.add(key, node, active.epoch);
+  if (is_done) static_cast<void>(context_.claims.claim(key));
 }
 
 bool TurnRestorer::ask_again(core::Node& node) noexcept {
   bool all_ask = true;
-  const AgentEntry entry(environment_, node);
+  const AgentEntry entry(context_, node);
   runner_.run(node, [&] {
     const Turn turn(node);
     if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
@@ -241,7 +241,7 @@ bool TurnRestorer::ask_again(core::Node& node) noexcept {
     if (!turn.is_over()) turn.active().running = false;
     return next;
   });
-  environment_.listener.on_activity_ended(node);
+  context_.listener.on_activity_ended(node);
   return all_ask;
 }
 

@@ -1,8 +1,8 @@
 // TurnRestorer: what becomes of a turn that was in progress when the process ended.
 #pragma once
 
-#include "turn/environment.hpp"
 #include "turn/stored_turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/store_events.hpp>
 
@@ -20,10 +20,10 @@ struct FoundCall;
 // The conversation of the agent was loaded, and ends with the turn. All @loop_thread.
 class TurnRestorer {
  public:
-  TurnRestorer(Environment& environment, ToolCalls& tool_calls, TurnEnds& ends, TurnRunner& runner)
-      : environment_(environment), tool_calls_(tool_calls), ends_(ends), runner_(runner) {}
+  TurnRestorer(TurnContext& context, ToolCalls& tool_calls, TurnEnds& ends, TurnRunner& runner)
+      : context_(context), tool_calls_(tool_calls), ends_(ends), runner_(runner) {}
 
-  // The identity of the tree (Environment::identity): that of the earlier process, or, if `stored` is empty,
+  // The identity of the tree (TurnContext::identity): that of the earlier process, or, if `stored` is empty,
   // a new one. Throws std::bad_alloc.
   const std::string& identify(const std::string& stored);
   // True if nothing of the turn was at work: it waited for people alone. So did a call that waits until one
@@ -42,7 +42,7 @@ class TurnRestorer {
   std::optional<TurnDeadline> deadline_of(const StoredTurn& stored) const;
   void add_call(core::Node& node, const FoundCall& found, std::vector<InterruptedCall>& interrupted);
 
-  Environment& environment_;
+  TurnContext& context_;
   ToolCalls& tool_calls_;
   TurnEnds& ends_;
   TurnRunner& runner_;

@@ -78,8 +78,8 @@ bool is_open_and_idle(const core::Node& node) noexcept {
 }
 
 // Turn::check() for an agent whose turn may be one of a MessageHandler.
-bool is_admitted(Environment& environment, const core::Node& node, std::uint32_t epoch) noexcept {
-  environment.table.leases().check(node);
+bool is_admitted(TurnContext& context, const core::Node& node, std::uint32_t epoch) noexcept {
+  context.table.leases().check(node);
   return core::admits_turn(node, node.load().generation(), epoch);
 }
 
@@ -146,8 +146,8 @@ void TurnRunner::begin(core::Node& node, Message&& message, bool simulated, Mess
   active.message = id;
   active.epoch = epoch;
   active.simulated = simulated;
-  active.deadline = deadline_of(*node.spec, deadline, environment_.engine);
-  if (environment_.table.leases().size() != 0) active.lease = environment_.table.leases().of(node);
+  active.deadline = deadline_of(*node.spec, deadline, context_.engine);
+  if (context_.table.leases().size() != 0) active.lease = context_.table.leases().of(node);
   if (simulated) {
     active.phase = Phase::answered;
     active.text = std::move(message.text);
@@ -161,8 +161,8 @@ void TurnRunner::begin(core::Node& node, Message&& message, bool simulated, Mess
     if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
     BudgetVerdict verdict = ledger_.admit_turn(node);
     if (!verdict.allowed) return ends_.end_for_budget(turn, std::move(verdict));
-    if (environment_.hub.changes) [[unlikely]]
-      environment_.hub.changes->on_turn_counted(node);
+    if (context_.hub.changes) [[unlikely]]
+      context_.hub.changes->on_turn_counted(node);
     return Next::proceed;
   });
 }
@@ -170,9 +170,9 @@ void TurnRunner::begin(core::Node& node, Message&& message, bool simulated, Mess
 // Emits TurnStarted, then the state; in this order, so that a stop by an observer cannot come between the
 // two. Returns whether the turn may go on.
 bool TurnRunner::emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to) {
-  environment_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns, id}; });
-  if (node.load().epoch() == epoch) environment_.hub.emit_state(node, to);
-  return is_admitted(environment_, node, epoch);
+  context_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns, id}; });
+  if (node.load().epoch() == epoch) context_.hub.emit_state(node, to);
+  return is_admitted(context_, node, epoch);
 }
 
 void TurnRunner::follow(core::Node& node, Next next) {
@@ -223,13 +223,13 @@ Next TurnRunner::take_answer(Turn turn) {
   std::string text = std::exchange(active.text, {});
   active.refused.reset();
   tools::ReadAnswer answer = read_answer(turn, text);
-  if (size_of(active.answer.reasoning) > environment_.limits.max_answer_bytes)
+  if (size_of(active.answer.reasoning) > context_.limits.max_answer_bytes)
     return ends_.fail(turn, {Errc::response_too_large,
                              "the reasoning of the model is longer than TreeOptions::max_answer_bytes"});
   active.result->text = answer.words;
   active.result->parse_error = std::move(answer.parse_error);
   if (answer.calls.empty()) return take_words(turn, std::move(text));
-  if (auto refusal = refusal_of(turn, answer, environment_.limits.max_answer_bytes))
+  if (auto refusal = refusal_of(turn, answer, context_.limits.max_answer_bytes))
     return ends_.fail(turn, std::move(*refusal));
   if (!words_of_end(active.answer.finish_reason).empty()) return take_cut_calls(turn, std::move(answer));
   tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
@@ -252,16 +252,16 @@ Next TurnRunner::take_cut_calls(Turn turn, tools::ReadAnswer answer) {
                     ". None of its calls was started; write less, or make fewer calls in one answer");
       next != Next::proceed)
     return next;
-  mailbox::SteerBox& steers = environment_.messages.steers;
+  mailbox::SteerBox& steers = context_.messages.steers;
   if (end != FinishReason::length || !is_first ||
-      steers.reasks(turn.node().id()) >= environment_.limits.max_reasks)
+      steers.reasks(turn.node().id()) >= context_.limits.max_reasks)
     return ends_.fail(turn,
                       {Errc::answer_cut_off, "the answer has tool calls, but did not end normally: " + how +
                                                  "; none of the calls was started"},
                       end);
   steers.count_reask(turn.node().id());
-  environment_.log(LogLevel::debug, "the model is asked again",
-                   {{"agent", environment_.name_of(turn.node())}, {"cause", "answer_cut_off"}, {"why", how}});
+  context_.log(LogLevel::debug, "the model is asked again",
+               {{"agent", context_.name_of(turn.node())}, {"cause", "answer_cut_off"}, {"why", how}});
   if (!turn.is_admitted()) return Next::ended;
   active.phase = Phase::acting;
   return check_budget(turn);
@@ -273,7 +273,7 @@ bool TurnRunner::leave_call(Turn turn) {
   if (!turn.is_open() || !turn.try_change_state(AgentState::waiting_llm, AgentState::processing))
     return false;
   if (!model_calls_.emit_held_text(turn)) return false;
-  environment_.hub.emit_state(turn.node(), AgentState::processing);
+  context_.hub.emit_state(turn.node(), AgentState::processing);
   return turn.is_admitted();
 }
 
@@ -320,14 +320,14 @@ Next TurnRunner::take_invalid(Turn turn, std::string text, std::string problem) 
 
 bool TurnRunner::may_repair(Turn turn) const noexcept {
   return turn.active().repairs < turn.spec().max_repairs &&
-         environment_.messages.steers.reasks(turn.node().id()) < environment_.limits.max_reasks;
+         context_.messages.steers.reasks(turn.node().id()) < context_.limits.max_reasks;
 }
 
 // The next call returns the refused answer to the model with the correction. Neither is kept in the history,
 // which continues with the next answer.
 Next TurnRunner::repair(Turn turn, ReaskCause cause, RefusedAnswer refused, std::string reason) {
   ActiveTurn& active = turn.active();
-  environment_.messages.steers.count_reask(turn.node().id());
+  context_.messages.steers.count_reask(turn.node().id());
   refused.at = turn.data().conversation.messages().size();
   active.refused = std::make_unique<RefusedAnswer>(std::move(refused));
   ++active.repairs;
@@ -338,18 +338,17 @@ Next TurnRunner::ask_again(Turn turn, ReaskCause cause, std::string reason) {
   ActiveTurn& active = turn.active();
   DeliveredText delivered = std::exchange(active.delivered, {});
   if (cause == ReaskCause::steered)
-    active.cut_off = environment_.messages.acknowledgements.kept(turn.spec(), turn.node().id(),
-                                                                 active.message, std::move(delivered));
+    active.cut_off = context_.messages.acknowledgements.kept(turn.spec(), turn.node().id(), active.message,
+                                                             std::move(delivered));
   active.text.clear();
   active.result->text.clear();
   active.answer = {};
   active.phase = Phase::asked;
-  environment_.log(
-      LogLevel::debug, "the model is asked again",
-      {{"agent", environment_.name_of(turn.node())}, {"cause", to_string(cause)}, {"why", reason}});
+  context_.log(LogLevel::debug, "the model is asked again",
+               {{"agent", context_.name_of(turn.node())}, {"cause", to_string(cause)}, {"why", reason}});
   if (!turn.is_admitted()) return Next::ended;
   if (const Next next = check_budget(turn); next != Next::proceed) return next;
-  environment_.hub.emit(turn.node(), [&](Agent agent) {
+  context_.hub.emit(turn.node(), [&](Agent agent) {
     const ActiveTurn& asked = turn.active();
     return ModelCallEnded{std::move(agent),     turn.number(), asked.model_calls,
                           asked.cut_off.size(), cause,         std::move(reason)};
@@ -364,7 +363,7 @@ Next TurnRunner::check_budget(Turn turn) {
 
 // A turn of an agent with a MessageHandler, which has no history.
 void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch) {
-  events::EventHub& hub = environment_.hub;
+  events::EventHub& hub = context_.hub;
   const std::uint32_t number = node.turns;
   handling_ = &node;
   handled_message_ = id;
@@ -374,18 +373,18 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   handling_ = nullptr;
   if (hub.closed()) return;
   // The state comes first, as in TurnEnds.
-  const bool ended = !is_admitted(environment_, node, epoch) ||
+  const bool ended = !is_admitted(context_, node, epoch) ||
                      !try_change_state(node, epoch, AgentState::processing, AgentState::idle);
   if (ended) result = ended_result(node, epoch);
-  environment_.listener.on_turn_over(node);
+  context_.listener.on_turn_over(node);
   const bool is_observed = hub.wants(detail::event_kind<TurnEnded>);
-  environment_.emit_turn_ended(node, number, id, result);
+  context_.emit_turn_ended(node, number, id, result);
   // An observer of the end may have stopped the agent, and may have unsubscribed since. Not is_admitted(): it
   // may have interrupted the subtree, too, and that ends no turn of this agent.
   const bool is_idle = (!ended && !is_observed) || is_open_and_idle(node);
   if (!is_idle) return;
   if (ended)
-    hub.emit_state(node, AgentState::idle, {StopCause::user, environment_.end_reasons.find(node)});
+    hub.emit_state(node, AgentState::idle, {StopCause::user, context_.end_reasons.find(node)});
   else
     hub.emit_state(node, AgentState::idle);
 }
@@ -395,15 +394,15 @@ std::shared_ptr<const TurnResult> TurnRunner::ended_result(core::Node& node,
                                                            std::uint32_t epoch) const noexcept {
   const bool is_open = core::look(node, node.load().generation()).open();
   if (is_open && core::is_interrupted(node)) turn::write_interrupted(node, epoch);
-  const StopOrigin origin = is_open ? environment_.end_reasons.find(node) : StopOrigin();
+  const StopOrigin origin = is_open ? context_.end_reasons.find(node) : StopOrigin();
   return handler_result(is_open ? TurnOutcome::interrupted : TurnOutcome::stopped, Errc::none,
                         origin.reason().empty() ? "Task terminated by user" : origin.reason());
 }
 
 std::shared_ptr<const TurnResult> TurnRunner::call_handler(core::Node& node, const Message& message) {
-  const core::BorrowedAgent agent = environment_.hub.borrow(node);
+  const core::BorrowedAgent agent = context_.hub.borrow(node);
   std::string why;
-  const bool returned = environment_.engine.guarded("MessageHandler", [&] {
+  const bool returned = context_.engine.guarded("MessageHandler", [&] {
     try {
       node.spec->handler(agent.get(), message);
     } catch (const std::exception& error) {

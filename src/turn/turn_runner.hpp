@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/packed_state.hpp"
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 #include "turn/turn_ends.hpp"
 
 #include <agentcore/clock.hpp>
@@ -33,13 +33,9 @@ class ToolCalls;
 // ending it takes no repair. All @loop_thread.
 class TurnRunner {
  public:
-  TurnRunner(Environment& environment, BudgetLedger& ledger, ModelCalls& model_calls, ToolCalls& tool_calls,
+  TurnRunner(TurnContext& context, BudgetLedger& ledger, ModelCalls& model_calls, ToolCalls& tool_calls,
              TurnEnds& ends)
-      : environment_(environment),
-        ledger_(ledger),
-        model_calls_(model_calls),
-        tool_calls_(tool_calls),
-        ends_(ends) {}
+      : context_(context), ledger_(ledger), model_calls_(model_calls), tool_calls_(tool_calls), ends_(ends) {}
 
   // Allocates the initial data of the turn that a message begins, which may be a simulated answer or come
   // from a tool call (Cell::is_delegated). If it throws, nothing has changed. Afterwards begin() needs no
@@ -96,7 +92,7 @@ class TurnRunner {
   std::shared_ptr<const TurnResult> ended_result(core::Node& node, std::uint32_t epoch) const noexcept;
   std::shared_ptr<const TurnResult> call_handler(core::Node& node, const Message& message);
 
-  Environment& environment_;
+  TurnContext& context_;
   BudgetLedger& ledger_;
   ModelCalls& model_calls_;
   ToolCalls& tool_calls_;

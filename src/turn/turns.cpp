@@ -32,19 +32,19 @@ void Turns::stop(core::Node& node) noexcept {
 }
 
 void Turns::abandon(std::uint32_t slot) noexcept {
-  lingering_.give_up(environment_.operations.at_slot(slot).id);
+  lingering_.give_up(context_.operations.at_slot(slot).id);
 }
 
 void Turns::finish_call(core::NodeId agent, std::string_view call_id) noexcept {
-  core::Node* const node = environment_.find(agent);
+  core::Node* const node = context_.find(agent);
   if (!node) return;
-  const AgentEntry entry(environment_, *node);
+  const AgentEntry entry(context_, *node);
   tool_calls_.finish(*node, call_id);
-  environment_.listener.on_activity_ended(*node);
+  context_.listener.on_activity_ended(*node);
 }
 
 std::vector<RunningTask> Turns::tasks() const {
-  const core::AgentTable& table = environment_.table;
+  const core::AgentTable& table = context_.table;
   std::vector<RunningTask> all;
   for (std::uint32_t index = 0; index < table.slots(); ++index) {
     const core::Node& node = table.slot(index);
@@ -59,8 +59,8 @@ std::vector<RunningTask> Turns::tasks() const {
                    {},
                    false});
   }
-  for (std::uint32_t slot = 0; slot < environment_.operations.slots(); ++slot) {
-    const Operation& operation = environment_.operations.at_slot(slot);
+  for (std::uint32_t slot = 0; slot < context_.operations.slots(); ++slot) {
+    const Operation& operation = context_.operations.at_slot(slot);
     if (!operation.node) continue;
     const OperationInfo* const info = operation.info.get();
     all.push_back({task_kind(operation.kind), info ? info->id : std::string(),
@@ -71,10 +71,10 @@ std::vector<RunningTask> Turns::tasks() const {
 }
 
 std::size_t Turns::count(const core::References& refers) const noexcept {
-  std::size_t count = desk_.count(refers) + permissions_.count(refers) + environment_.claims.count(refers) +
-                      environment_.ended_turns.count(refers) + environment_.end_reasons.count(refers);
-  for (std::uint32_t slot = 0; slot < environment_.operations.slots(); ++slot) {
-    const Operation& operation = environment_.operations.at_slot(slot);
+  std::size_t count = desk_.count(refers) + permissions_.count(refers) + context_.claims.count(refers) +
+                      context_.ended_turns.count(refers) + context_.end_reasons.count(refers);
+  for (std::uint32_t slot = 0; slot < context_.operations.slots(); ++slot) {
+    const Operation& operation = context_.operations.at_slot(slot);
     count += operation.node && refers(operation.agent);
   }
   return count;
@@ -83,8 +83,8 @@ std::size_t Turns::count(const core::References& refers) const noexcept {
 void Turns::clear() {
   desk_.clear();
   permissions_.clear();
-  environment_.ended_turns.clear();
-  environment_.operations.drop_timers_and_tools();
+  context_.ended_turns.clear();
+  context_.operations.drop_timers_and_tools();
 }
 
 }  // namespace agentcore::detail::turn

@@ -8,7 +8,6 @@
 #include "turn/call_endings.hpp"
 #include "turn/call_records.hpp"
 #include "turn/compactor.hpp"
-#include "turn/environment.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/model_calls.hpp"
 #include "turn/parked_turns.hpp"
@@ -16,6 +15,7 @@
 #include "turn/question_desk.hpp"
 #include "turn/tool_calls.hpp"
 #include "turn/tool_port.hpp"
+#include "turn/turn_context.hpp"
 #include "turn/turn_ends.hpp"
 #include "turn/turn_restorer.hpp"
 #include "turn/turn_runner.hpp"
@@ -43,7 +43,7 @@ class Turns {
  public:
   Turns(core::AgentTable& table, events::EventHub& hub, loop::Engine& engine, core::TreeLifetime& lifetime,
         TurnListener& listener, Messages messages, Registries registries, TurnLimits limits)
-      : environment_(table, hub, engine, lifetime, listener, messages, registries, limits) {}
+      : context_(table, hub, engine, lifetime, listener, messages, registries, limits) {}
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
@@ -93,35 +93,35 @@ class Turns {
   // See BudgetClocks.
   void grant(core::Node& node, const Budget& budget, bool subtree) { clocks_.grant(node, budget, subtree); }
 
-  EndedTurns& ended() noexcept { return environment_.ended_turns; }
+  EndedTurns& ended() noexcept { return context_.ended_turns; }
   TurnEnds& ends() noexcept { return ends_; }
-  const Operations& operations() const noexcept { return environment_.operations; }
+  const Operations& operations() const noexcept { return context_.operations; }
 
   // The tree is closed and no function of it is on the stack: forgets questions and results, and stops all
   // clocks.
   void clear();
 
  private:
-  Environment environment_;
+  TurnContext context_;
   AnswerChecks answer_checks_;
   BudgetLedger ledger_;
-  BudgetClocks clocks_{environment_, ledger_};
-  UsageAccounting usage_{environment_, ledger_};
-  Compactor compactor_{environment_, usage_};
-  QuestionDesk desk_{environment_};
-  Permissions permissions_{environment_, desk_};
-  CallRecords records_{environment_};
-  LingeringCalls lingering_{environment_};
+  BudgetClocks clocks_{context_, ledger_};
+  UsageAccounting usage_{context_, ledger_};
+  Compactor compactor_{context_, usage_};
+  QuestionDesk desk_{context_};
+  Permissions permissions_{context_, desk_};
+  CallRecords records_{context_};
+  LingeringCalls lingering_{context_};
   // These refer to each other: no constructor may use its arguments.
-  ToolPort port_{environment_, tool_calls_, tasks_, desk_};
-  BackgroundTasks tasks_{environment_, records_, port_, desk_, lingering_};
-  CallEndings endings_{environment_, records_, port_, desk_, lingering_};
-  ToolCalls tool_calls_{environment_, records_, permissions_, port_, desk_, tasks_, endings_, runner_};
-  TurnEnds ends_{environment_, ledger_, usage_, records_, tool_calls_, lingering_};
-  ModelCalls model_calls_{environment_, usage_, compactor_, ends_, lingering_, runner_};
-  TurnRunner runner_{environment_, ledger_, model_calls_, tool_calls_, ends_};
-  ParkedTurns parked_{environment_, desk_, clocks_, runner_};
-  TurnRestorer restorer_{environment_, tool_calls_, ends_, runner_};
+  ToolPort port_{context_, tool_calls_, tasks_, desk_};
+  BackgroundTasks tasks_{context_, records_, port_, desk_, lingering_};
+  CallEndings endings_{context_, records_, port_, desk_, lingering_};
+  ToolCalls tool_calls_{context_, records_, permissions_, port_, desk_, tasks_, endings_, runner_};
+  TurnEnds ends_{context_, ledger_, usage_, records_, tool_calls_, lingering_};
+  ModelCalls model_calls_{context_, usage_, compactor_, ends_, lingering_, runner_};
+  TurnRunner runner_{context_, ledger_, model_calls_, tool_calls_, ends_};
+  ParkedTurns parked_{context_, desk_, clocks_, runner_};
+  TurnRestorer restorer_{context_, tool_calls_, ends_, runner_};
 };
 
 }  // namespace agentcore::detail::turn

@@ -16,7 +16,7 @@ constexpr std::uint64_t usual_answer_tokens = 4096;
 
 BudgetVerdict UsageAccounting::reserve(Turn turn, ChatRequest& request) {
   if (!ledger_.is_limited(turn.node())) return {};
-  const std::uint64_t prompt = request_tokens(environment_.engine, turn.spec(), request);
+  const std::uint64_t prompt = request_tokens(context_.engine, turn.spec(), request);
   if (turn.is_over()) return {};
   Estimate& estimate = turn.active().reserved;
   estimate = {};
@@ -39,7 +39,7 @@ Usage UsageAccounting::usage_of(const core::Node& node, const ActiveTurn& active
     used.prompt_tokens = reserved ? active.reserved.prompt_tokens : active.prompt_tokens;
   if (used.completion_tokens == 0)
     used.completion_tokens =
-        reserved ? text_tokens(environment_.engine, *node.spec, active.text) : estimate_tokens(active.text);
+        reserved ? text_tokens(context_.engine, *node.spec, active.text) : estimate_tokens(active.text);
   used.total_tokens =
       std::max(used.total_tokens, core::saturating_sum(used.prompt_tokens, used.completion_tokens));
   return used;
@@ -77,8 +77,8 @@ Usage UsageAccounting::counted_usage(const core::Node& node, const ActiveTurn& a
   if (unreported && active.answer.kind == ChatOutcome::Kind::completed) {
     used.prompt_tokens = active.reserved.active ? active.reserved.prompt_tokens : active.prompt_tokens;
     used.completion_tokens =
-        core::saturating_sum(text_tokens(environment_.engine, spec, active.text),
-                             call_tokens(environment_.engine, spec, active.answer.tool_calls));
+        core::saturating_sum(text_tokens(context_.engine, spec, active.text),
+                             call_tokens(context_.engine, spec, active.answer.tool_calls));
   }
   if (used.total_tokens == 0)
     used.total_tokens = core::saturating_sum(used.prompt_tokens, used.completion_tokens);

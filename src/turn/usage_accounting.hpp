@@ -2,8 +2,8 @@
 #pragma once
 
 #include "turn/budget_ledger.hpp"
-#include "turn/environment.hpp"
 #include "turn/turn.hpp"
+#include "turn/turn_context.hpp"
 
 #include <agentcore/chat.hpp>
 
@@ -12,8 +12,7 @@ namespace agentcore::detail::turn {
 // Runs the host's TokenCounter where budgets are limited or a call was cut off. All @loop_thread.
 class UsageAccounting {
  public:
-  UsageAccounting(Environment& environment, BudgetLedger& ledger)
-      : environment_(environment), ledger_(ledger) {}
+  UsageAccounting(TurnContext& context, BudgetLedger& ledger) : context_(context), ledger_(ledger) {}
 
   // Reserves the estimated usage of the call, and lowers request.max_tokens to what is left. Check the turn
   // afterwards: a counter that throws is logged.
@@ -27,7 +26,7 @@ class UsageAccounting {
   Usage usage_of(const core::Node& node, const ActiveTurn& active) const noexcept;
   Usage counted_usage(const core::Node& node, const ActiveTurn& active, Usage used) const noexcept;
 
-  Environment& environment_;
+  TurnContext& context_;
   BudgetLedger& ledger_;
 };
 

@@ -1,4 +1,4 @@
-#include "turn/environment.hpp"
+#include "turn/turn_context.hpp"
 
 #include "core/text_hash.hpp"
 #include "tools/registry.hpp"
@@ -13,7 +13,7 @@ void use_tools(const AgentSpec& spec, const std::shared_ptr<loop::Engine>& engin
   if (spec.tools) spec.tools->impl().use(engine);
 }
 
-std::string Environment::name_of(const core::Node& node) const noexcept {
+std::string TurnContext::name_of(const core::Node& node) const noexcept {
   try {
     return table.names().name_of(node, node.id());
   } catch (const std::bad_alloc&) {
@@ -21,17 +21,17 @@ std::string Environment::name_of(const core::Node& node) const noexcept {
   }
 }
 
-const std::string& Environment::own_identity() {
+const std::string& TurnContext::own_identity() {
   if (!identity.empty()) return identity;
   return identity = core::random_digits();
 }
 
-void Environment::log(LogLevel level, std::string_view message,
+void TurnContext::log(LogLevel level, std::string_view message,
                       std::initializer_list<LogField> fields) noexcept {
   if (!hub.closed()) engine.log(level, message, fields);
 }
 
-void Environment::follow_up(const core::Node& node, std::uint64_t turn, ToolRegistry& tools,
+void TurnContext::follow_up(const core::Node& node, std::uint64_t turn, ToolRegistry& tools,
                             const CallNames& call, ToolResult& result) {
   const std::optional<WindowCloseReason> closed =
       tools.impl().follow_up(engine, hub.handle(node), call.window_id, call.tool, result);
@@ -41,7 +41,7 @@ void Environment::follow_up(const core::Node& node, std::uint64_t turn, ToolRegi
   });
 }
 
-void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
+void TurnContext::discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
                           DiscardReason reason) noexcept {
   if (cuts) cuts->note_discarded(node, deltas);
   log(LogLevel::debug, "late result discarded",
@@ -49,7 +49,7 @@ void Environment::discard(const core::Node& node, std::uint64_t turn, std::size_
   hub.emit(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, kind, reason}; });
 }
 
-void Environment::emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
+void TurnContext::emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,
                                   const std::shared_ptr<const TurnResult>& result) noexcept {
   ended_turns.add(message, node.id(), turn, result);
   if (hub.changes) [[unlikely]]

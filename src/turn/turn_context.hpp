@@ -1,4 +1,4 @@
-// Environment: the state that all parts of the turn engine share.
+// TurnContext: the state that all parts of the turn engine share.
 #pragma once
 
 #include "core/agent_table.hpp"
@@ -94,9 +94,9 @@ struct CallNames {
 
 // All @loop_thread. Once the tree is closed, its gate refuses every admission, and no function here logs,
 // emits or finds an agent any more.
-class Environment {
+class TurnContext {
  public:
-  Environment(core::AgentTable& agents, events::EventHub& events, loop::Engine& loop,
+  TurnContext(core::AgentTable& agents, events::EventHub& events, loop::Engine& loop,
               core::TreeLifetime& memory, TurnListener& tree, Messages tree_messages, Registries registries,
               TurnLimits limits_of_turns)
       : table(agents),
@@ -159,10 +159,10 @@ class Environment {
 // The delivery is an action of the agent (G1), and the tree's memory stays until it has returned.
 class AgentEntry {
  public:
-  AgentEntry(Environment& environment, const core::Node& node) noexcept
-      : entry_(environment.lifetime), active_(environment.table, node) {
-    environment.table.leases().check(node);
-    if (environment.cuts) delivery_.emplace(*environment.cuts, node);
+  AgentEntry(TurnContext& context, const core::Node& node) noexcept
+      : entry_(context.lifetime), active_(context.table, node) {
+    context.table.leases().check(node);
+    if (context.cuts) delivery_.emplace(*context.cuts, node);
   }
 
  private:
