@@ -141,7 +141,7 @@ class Host {
   }
 
   void steer_next(Ends& ends) {
-    if (next(ends).steer("Shorter, please.", {.when = SteerWhen::now}).when != SteerWhen::now) std::abort();
+    if (!next(ends).steer("Shorter, please.", {.when = SteerWhen::now}).ended_call) std::abort();
     ++ended_;
   }
 

@@ -152,8 +152,8 @@ void Host::run(int quit) {
 // No stop: a stop would be in the store, and the next start would find all agents stopped.
 void Host::end_turns() {
   for (const Agent& root : tree_->roots())
-    static_cast<void>(root.interrupt(
-        {.scope = InterruptScope::subtree, .queue = QueueAction::hold, .reason = "the console ends"}));
+    static_cast<void>(
+        root.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold, .reason = "the console ends"}));
   const TimePoint until = runtime_.now() + shutdown_takes;
   while (is_busy(*tree_) && runtime_.now() < until) runtime_.run_for(std::chrono::milliseconds(10));
 }

@@ -107,7 +107,7 @@ class AGENTCORE_API Agent {
   /// Ends the current turn of the agent, whatever it does in it: a model call or a wait for one, tool calls,
   /// a question to a person, its MessageHandler. The agent is `idle` when the call returns, and takes its
   /// next message (see InterruptOptions::queue). The result of the turn is TurnOutcome::interrupted.
-  /// Background tasks and descendants are not affected, unless InterruptScope::subtree ends the turns of the
+  /// Background tasks and descendants are not affected, unless Scope::subtree ends the turns of the
   /// descendants, too.
   ///
   /// The stop tokens of its model and tool calls are triggered on the calling thread (see
@@ -124,7 +124,7 @@ class AGENTCORE_API Agent {
   /// (ModelCallEnded). While tools or questions of the turn are open, nothing is ended: the message follows
   /// their results. If no turn runs, the message begins one.
   ///
-  ///     agentcore::SteerResult steered = agent.steer("Shorter, please.");
+  ///     agentcore::SendResult steered = agent.steer("Shorter, please.");
   ///     if (!steered) std::fprintf(stderr, "refused: %s\n", to_string(steered.reason).data());
   ///
   /// `message.priority` has no effect while a turn runs. At most AgentSpec::mailbox_limit steered messages
@@ -133,10 +133,10 @@ class AGENTCORE_API Agent {
   /// Has taken effect when it returns (G1): with SteerWhen::now, no delta of the ended call follows. Never
   /// blocks. May be called from any callback, including a callback of this agent.
   /// @threadsafe
-  SteerResult steer(Message message, SteerOptions options = {}) const;
+  SendResult steer(Message message, SteerOptions options = {}) const;
   /// Same as steer(Message, SteerOptions), for a message that consists of `text` only.
   /// @threadsafe
-  SteerResult steer(MessageText auto&& text, SteerOptions options = {}) const {
+  SendResult steer(MessageText auto&& text, SteerOptions options = {}) const {
     return steer(detail::text_message(std::string(std::forward<decltype(text)>(text))), options);
   }
   /// Ends a hold of the mailbox (QueueAction::hold): the messages that wait are handled in their order. A
@@ -179,7 +179,7 @@ class AGENTCORE_API Agent {
   /// @threadsafe
   VerbResult renew() const;
   /// Ends everything that the agent and its subtree do, drops their queued messages, and refuses new messages
-  /// until resume(). For the agent alone, see StopOptions::cascade.
+  /// until resume(). For the agent alone, see StopOptions::scope.
   ///
   /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
   /// be called from any callback, including a callback of this agent.
@@ -269,7 +269,7 @@ class AGENTCORE_API Agent {
   /// Drops all messages that wait in the mailbox, and returns their number.
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
-  Result<std::size_t> clear_queue() const;
+  Result<std::size_t> drop_queue() const;
   /// Returns the messages that wait in the mailbox, the next one first.
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread

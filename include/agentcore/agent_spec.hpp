@@ -23,7 +23,7 @@
 namespace agentcore {
 
 /// Protects an agent against verbs that are called on it directly. A stop or a delete of an ancestor with its
-/// subtree includes the agent, whatever its role; only StopOptions::descendants_only of the parent leaves an
+/// subtree includes the agent, whatever its role; only a stop of the parent with Scope::descendants leaves an
 /// AgentRole::user as it is.
 enum class AgentRole : unsigned char {
   normal,  ///< No protection.
@@ -111,7 +111,7 @@ struct AgentSpec {
   /// Protection against verbs.
   AgentRole role = AgentRole::normal;
   /// Maximum number of messages in the mailbox, 1 to 65,000. Empty: TreeOptions::mailbox_limit. Messages that
-  /// a verb has dropped (AbortOptions::clear_queue, QueueAction::drop) do not count when the verb has
+  /// a verb has dropped (AbortOptions::queue, QueueAction::drop) do not count when the verb has
   /// returned. Before the loop runs, as many messages can be dropped as the mailbox takes, but at least
   /// 1,024.
   std::optional<std::uint16_t> mailbox_limit = {};

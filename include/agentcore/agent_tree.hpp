@@ -226,7 +226,9 @@ class AGENTCORE_API AgentTree {
 
   /// Stops all agents by one stop. No agent can be created until resume_all(); while a deferred stop
   /// (StopOptions::when) is pending, agents can be created, and are included. StopReport::agent_id is empty.
-  /// `options` without a cause have StopCause::user; without `options`, the cause is StopCause::shutdown.
+  /// With Scope::descendants the agents are stopped, and others can still be created; Scope::agent is
+  /// refused. `options` without a cause have StopCause::user; without `options`, the cause is
+  /// StopCause::shutdown.
   /// @threadsafe
   VerbResult stop_all(StopOptions options = {.cause = StopCause::shutdown});
   /// Resumes the tree after stop_all(), and the agents that stopped because of it. Withdraws a deferred stop

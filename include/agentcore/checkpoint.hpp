@@ -16,7 +16,7 @@ namespace agentcore {
 
 /// Options of export_agents().
 struct ExportOptions {
-  bool descendants = true;  ///< False: the agent alone.
+  Scope scope = Scope::subtree;  ///< `subtree`, or `agent`: the agent alone.
 };
 
 /// Returns an agent, and its descendants, as the text of one JSON object with the members "format" (always

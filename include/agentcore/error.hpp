@@ -31,8 +31,10 @@ enum class Errc : unsigned char {
   agent_limit,       ///< the tree would have more agents than TreeOptions::max_agents
   no_llm_client,     ///< a message arrived, but neither the agent nor its tree has an LlmClient or handler
 
-  // A message or a new operation is refused, because of the state of the agent or of an ancestor (G12).
-  agent_stopping,     ///< the agent, or an ancestor, is stopping, or has a deferred stop pending
+  // A message or a new operation is refused (G12), or a verb finds nothing to do, because of the state of the
+  // agent or of an ancestor.
+  agent_stopping,     ///< the agent, or an ancestor, is stopping, or, of a message, has a deferred stop
+                      ///< pending. resume: the stop has not settled yet
   agent_stopped,      ///< the agent, or an ancestor, is stopped
   agent_terminating,  ///< the agent, or an ancestor, is being deleted
   mailbox_full,       ///< the mailbox has as many messages as AgentSpec::mailbox_limit allows
@@ -47,9 +49,6 @@ enum class Errc : unsigned char {
 
   // A verb found nothing to do.
   not_waiting_llm,  ///< abort: the agent has no model call
-  stopping,         ///< stop: the agent is stopping already. resume: its stop has not settled yet
-  stopped,          ///< stop: the agent is stopped already
-  terminating,      ///< stop, resume, terminate: the agent is being deleted
   not_stopped,      ///< resume: the agent is not stopped
   parent_stopped,   ///< resume: an ancestor is stopped; resume that ancestor
   turn_over,        ///< interrupt, acknowledge: the turn that was meant is not in progress.

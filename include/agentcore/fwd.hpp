@@ -57,7 +57,6 @@ struct SendOptions;
 struct StateChanged;
 struct StopRecord;
 struct StopReport;
-struct TerminateReport;
 struct Tool;
 struct ToolCall;
 struct ToolCallRecord;

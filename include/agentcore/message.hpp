@@ -92,7 +92,7 @@ enum class DropReason : unsigned char {
   none,           ///< it was not dropped
   stopped,        ///< the agent, or an ancestor, was stopped
   deleted,        ///< the agent was deleted
-  queue_cleared,  ///< Agent::clear_queue(), or an abort with AbortOptions::clear_queue
+  queue_dropped,  ///< Agent::drop_queue(), or an abort with QueueAction::drop
   /// an interrupt of this message, or one with QueueAction::drop; at a restart: its turn was begun
   /// RestoreOptions::max_attempts times
   interrupted,
@@ -176,28 +176,11 @@ AGENTCORE_API std::string_view to_string(SteerFallback fallback) noexcept;
 /// Options of Agent::steer().
 ///
 ///     // What a person types while the agent works.
-///     agentcore::SteerResult steered =
+///     agentcore::SendResult steered =
 ///         agent.steer("Only beaches in Europe, please.", {.when = agentcore::SteerWhen::now});
 struct SteerOptions {
   SteerWhen when = SteerWhen::next_step;          ///< When it reaches the model.
   SteerFallback fallback = SteerFallback::queue;  ///< What becomes of it if the turn ends before.
-};
-
-/// The result of Agent::steer(). If the message was taken, exactly one event Steered follows, which says what
-/// became of it.
-///
-/// Reasons for a refusal: those of a SendResult.
-struct [[nodiscard]] SteerResult {
-  Errc reason = Errc::none;  ///< `none`: the message was taken. Otherwise why it was refused.
-  MessageId id = {};         ///< The id of the message; 0 if it was refused.
-  /// `now`: a model call was open, and was ended; what it still delivers is dropped. `next_step`: that was
-  /// asked for, or no model call was open, or TreeOptions::max_reasks was reached.
-  SteerWhen when = SteerWhen::next_step;
-
-  /// True if the message was taken.
-  bool accepted() const noexcept { return reason == Errc::none; }
-  /// The same as accepted().
-  explicit operator bool() const noexcept { return accepted(); }
 };
 
 /// What became of a steered message.

@@ -52,21 +52,13 @@ struct CutOperation {
   std::uint64_t tokens_reserved = 0;
 };
 
-/// The verb of a StopRecord.
-enum class StopVerb : unsigned char {
-  stop,       ///< Agent::stop(), AgentTree::stop_all(); also by a budget or a lease
-  terminate,  ///< Agent::terminate(), also of a TerminateScope
-};
-/// The name of the enumerator.
-AGENTCORE_API std::string_view to_string(StopVerb verb) noexcept;
-
-/// What one stop or delete did. From the same data as StopReport and TerminateReport. It has ids, counts and
+/// What one stop or delete did. From the same data as StopReport. It has ids, counts and
 /// times, and no content of a conversation; `reason` is a free text of the host.
 struct AGENTCORE_API StopRecord {
   StopVerb verb = StopVerb::stop;  ///< Which verb it was.
   std::uint64_t tree = 0;          ///< The number of the tree in its Runtime (ChatRequest::tree).
   std::string agent_id = {};       ///< The agent on which it was called. Empty for AgentTree::stop_all().
-  /// Of a stop with StopOptions::descendants_only: the agent whose descendants were stopped. Such a stop has
+  /// Of a stop with Scope::descendants: the agent whose descendants were stopped. Such a stop has
   /// one record for each child, and `agent_id` is the child. Otherwise empty.
   std::string below = {};
   StopCause cause = StopCause::user;  ///< StopOptions::cause; `terminate` for a delete.

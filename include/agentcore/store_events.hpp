@@ -68,7 +68,7 @@ struct AgentRestored {
 
 /// A stop or a delete has reached the store: it is in force after a restart, too, unless it was resumed
 /// since. One for each call of stop(), terminate() or stop_all() that had an effect; for each child with
-/// StopOptions::descendants_only. None for a stop that was resumed before its commit was made. It may come
+/// Scope::descendants. None for a stop that was resumed before its commit was made. It may come
 /// before or after the agent has settled.
 struct StopPersisted {
   Agent agent;                ///< The agent on which the verb was called; `Agent{}` for stop_all().

@@ -9,14 +9,8 @@
 
 namespace agentcore {
 
-/// The verb that closing a scope calls on its agents.
-enum class ScopePolicy : unsigned char {
-  terminate,  ///< Agent::terminate()
-  stop        ///< Agent::stop()
-};
-
 /// RAII for agents. When the scope closes, the agents that were created through it or attached to it are
-/// deleted (or stopped, see ScopePolicy) together with their descendants.
+/// deleted (or stopped, with StopVerb::stop) together with their descendants.
 ///
 ///     {
 ///       agentcore::TerminateScope scope{planner};
@@ -41,9 +35,9 @@ enum class ScopePolicy : unsigned char {
 class AGENTCORE_API TerminateScope {
  public:
   /// Creates an open scope whose create() creates children of `parent`.
-  explicit TerminateScope(Agent parent, ScopePolicy policy = ScopePolicy::terminate) noexcept;
+  explicit TerminateScope(Agent parent, StopVerb verb = StopVerb::terminate) noexcept;
   /// Creates an open scope whose create() creates root agents of `tree`.
-  explicit TerminateScope(AgentTree& tree, ScopePolicy policy = ScopePolicy::terminate) noexcept;
+  explicit TerminateScope(AgentTree& tree, StopVerb verb = StopVerb::terminate) noexcept;
   /// Takes over the agents of `other`, which is closed and empty afterwards.
   TerminateScope(TerminateScope&& other) noexcept;
   /// Closes this scope as close() does, then takes over the agents of `other`.
@@ -64,7 +58,7 @@ class AGENTCORE_API TerminateScope {
   /// @loop_thread
   bool attach(const Agent& agent);
 
-  /// Applies the policy to the agents, and closes the scope. Does not block. Further calls have no effect.
+  /// Calls the verb on the agents, and closes the scope. Does not block. Further calls have no effect.
   /// @threadsafe
   void close() noexcept;
 
@@ -83,7 +77,7 @@ class AGENTCORE_API TerminateScope {
 
   Agent parent_;
   std::vector<Agent> agents_;
-  ScopePolicy policy_ = ScopePolicy::terminate;
+  StopVerb verb_ = StopVerb::terminate;
   bool open_ = false;
 };
 

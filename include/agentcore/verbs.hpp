@@ -16,6 +16,25 @@
 
 namespace agentcore {
 
+/// The agents on which a function acts, seen from the agent on which it is called. Each function says which
+/// scopes it has; any other is refused with `invalid_config`.
+enum class Scope : unsigned char {
+  agent,        ///< The agent alone.
+  subtree,      ///< The agent and all its descendants.
+  descendants,  ///< All its descendants, and not the agent itself.
+  with_forks    ///< The subtree, and the forks of its agents (fork()), with their descendants and forks.
+};
+/// Returns the name of the enumerator, for example "subtree".
+AGENTCORE_API std::string_view to_string(Scope scope) noexcept;
+
+/// The verbs that end agents.
+enum class StopVerb : unsigned char {
+  stop,      ///< Agent::stop(), AgentTree::stop_all(); also by a budget or a lease
+  terminate  ///< Agent::terminate(), also of a TerminateScope
+};
+/// Returns the name of the enumerator, spelled as above.
+AGENTCORE_API std::string_view to_string(StopVerb verb) noexcept;
+
 /// Why an agent was stopped, aborted or deleted.
 enum class StopCause : unsigned char {
   user,       ///< The host requested it. The default.
@@ -29,7 +48,7 @@ enum class StopCause : unsigned char {
 /// Returns the name of the enumerator, for example "user".
 AGENTCORE_API std::string_view to_string(StopCause cause) noexcept;
 
-/// The result of Agent::send() and Agent::simulate().
+/// The result of Agent::send(), Agent::simulate() and Agent::steer().
 ///
 ///     if (agentcore::SendResult sent = agent.send("Hello"); !sent)
 ///       std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
@@ -42,6 +61,9 @@ struct [[nodiscard]] SendResult {
   /// The id of the message and of the turn that it begins: TurnStarted::message, TurnEnded::message and
   /// MessageDropped::message have it. No id if the message was refused.
   MessageId id = {};
+  /// Of steer(). True: with SteerWhen::now a model call was open, and was ended; what it still delivers is
+  /// dropped. False: SteerWhen::next_step, or no model call was open, or TreeOptions::max_reasks was reached.
+  bool ended_call = false;
 
   /// True if the message was queued. False: nothing was queued (G12).
   bool accepted() const noexcept { return reason == Errc::none; }
@@ -68,22 +90,25 @@ AGENTCORE_API std::string_view to_string(VerbStatus status) noexcept;
 /// Reasons if `status` is `refused`:
 /// - every verb: `agent_not_found`, `runtime_gone`, and `out_of_memory` (no agent was changed and no report
 ///   follows; call again)
+/// - interrupt, stop, resume, terminate, abort: `invalid_config` (a Scope or QueueAction that it does not
+/// have)
 /// - stop: `not_child_agent`, `cannot_stop_user`
 /// - interrupt: `message_not_found` (InterruptOptions::message was sent to another agent)
 /// - renew: `no_lease`, `lease_expired`
-/// - resume: `stopping` (the stop has not settled yet), `terminating`, `parent_stopped`
+/// - resume: `agent_stopping` (the stop has not settled yet), `agent_terminating`, `parent_stopped`
 /// - terminate: `not_child_agent`, `cannot_delete_system_agent`
 /// - cancel_call, cancel_task: `invalid_utf8` (of the reason)
 ///
 /// Reasons if `status` is `no_effect`:
 /// - abort: `not_waiting_llm`
-/// - interrupt: `turn_over` (not with InterruptScope::subtree), or `stopping`, `stopped` or `terminating`
+/// - interrupt: `turn_over` (not with Scope::subtree), or `agent_stopping`, `agent_stopped` or
+///   `agent_terminating`
 /// - release_queue: `not_held`
 /// - pause: `paused`
 /// - unpause: `not_paused`
-/// - stop: the state in which the agent was: `stopping`, `stopped` or `terminating`
+/// - stop: the state in which the agent was: `agent_stopping`, `agent_stopped` or `agent_terminating`
 /// - resume: `not_stopped`
-/// - terminate: `terminating`
+/// - terminate: `agent_terminating`
 /// - a deferred stop or delete (StopWhen): `stop_pending` (what is pending includes it)
 /// - cancel_call, complete_call, cancel_task: `call_not_found`, `call_over`
 struct [[nodiscard]] VerbResult {
@@ -112,11 +137,19 @@ struct [[nodiscard]] VerbResult {
   static VerbResult refused(Errc reason) noexcept { return {VerbStatus::refused, reason}; }
 };
 
+/// What an interrupt or an abort does with the messages that wait in the mailbox of the agent.
+enum class QueueAction : unsigned char {
+  deliver,  ///< The next message begins a turn at once.
+  hold,     ///< No message begins a turn until Agent::release_queue(), but that of the call of an agent tool
+            ///< (make_agent_tool()). New messages are accepted.
+  drop      ///< The messages that wait at the time of the call are dropped, each with MessageDropped.
+};
+
 /// Options of abort().
 struct AbortOptions {
-  /// True: also drops the messages that are queued at the time of the call. False: the next message starts a
-  /// turn at once. Messages are dropped only if a model call was ended.
-  bool clear_queue = false;
+  /// `deliver` or `drop`; `hold` is refused with `invalid_config`: see interrupt(). Messages are dropped only
+  /// if a model call was ended.
+  QueueAction queue = QueueAction::deliver;
   /// For the log and the StateChanged of the agent (StopOrigin).
   std::string reason = {};
 };
@@ -136,28 +169,16 @@ enum class StopCut : unsigned char {
   none,
 };
 
-/// What an interrupt ends.
-enum class InterruptScope : unsigned char {
-  turn,  ///< The current turn of the agent, and the turns of children that do its calls (make_agent_tool()).
-  subtree  ///< The current turns of the agent and of all its descendants.
-};
-
-/// What an interrupt does with the messages that wait in the mailbox of the agent.
-enum class QueueAction : unsigned char {
-  deliver,  ///< The next message begins a turn at once.
-  hold,     ///< No message begins a turn until Agent::release_queue(), but that of the call of an agent tool
-            ///< (make_agent_tool()). New messages are accepted.
-  drop      ///< The messages that wait at the time of the call are dropped, each with MessageDropped.
-};
-
 /// Options of interrupt().
 ///
 ///     // Esc in a chat: the answer ends, and what was typed meanwhile waits.
 ///     agentcore::VerbResult result = agent.interrupt({.queue = agentcore::QueueAction::hold});
 ///     if (result.reason == agentcore::Errc::turn_over) std::puts("nothing was running");
 struct InterruptOptions {
-  /// The turns that end. With `subtree`, a turn that begins after the call is not affected.
-  InterruptScope scope = InterruptScope::turn;
+  /// The turns that end. `agent`: the current turn of the agent, and the turns of children that do its calls
+  /// (make_agent_tool()). `subtree`: the current turns of the agent and of all its descendants; a turn that
+  /// begins after the call is not affected.
+  Scope scope = Scope::agent;
   /// For the mailbox of the agent. With `subtree`, `hold` also holds the mailboxes of all its descendants,
   /// until the agent itself is released; `drop` does not drop their messages.
   ///
@@ -195,17 +216,18 @@ enum class StopWhen : unsigned char {
 /// Returns the name of the enumerator, for example "after_step".
 AGENTCORE_API std::string_view to_string(StopWhen when) noexcept;
 
-/// What a stop did. Passed to StopOptions::on_settled when all stopped agents have settled.
+/// What a stop or a delete did. Passed to StopOptions::on_settled and TerminateOptions::on_settled when all
+/// its agents have settled.
 struct StopReport {
-  /// The agent on which stop() was called. Empty for AgentTree::stop_all().
+  /// The agent on which stop() or terminate() was called. Empty for AgentTree::stop_all().
   std::string agent_id = {};
-  StopCause cause = StopCause::user;  ///< StopOptions::cause
-  std::string caller = {};            ///< StopOptions::caller
-  std::string reason = {};            ///< StopOptions::reason
-  /// The descendants that this stop stopped, children before parents.
-  std::vector<std::string> cascade_stopped = {};
+  StopCause cause = StopCause::user;  ///< StopOptions::cause; StopCause::terminate for a delete.
+  std::string caller = {};            ///< `caller` of the options.
+  std::string reason = {};            ///< `reason` of the options.
+  /// The descendants that it stopped or deleted, children before parents.
+  std::vector<std::string> descendants = {};
   /// The agents with an operation that did not end within the grace period, including the agent itself. They
-  /// are stopped nevertheless.
+  /// are stopped or deleted nevertheless.
   std::vector<std::string> abandoned = {};
   /// Messages that were dropped from mailboxes, including the mailbox of the agent itself.
   std::size_t messages_dropped = 0;
@@ -218,23 +240,24 @@ struct StopReport {
 ///     agentcore::StopOptions options;
 ///     options.reason = "the user closed the document";
 ///     options.on_settled = [](const agentcore::StopReport& report) {
-///       std::printf("%zu agents below it stopped\n", report.cascade_stopped.size());
+///       std::printf("%zu agents below it stopped\n", report.descendants.size());
 ///     };
 ///     agentcore::VerbResult result = planner.stop(std::move(options));
 struct StopOptions {
   /// Empty: the host calls. Otherwise the id of the agent on whose behalf the call is made: an agent may stop
   /// only its own children (`not_child_agent`). Also for the report, the log and the events (StopOrigin).
   std::string caller = {};
-  /// True: stops the agent and all its descendants. False: stops only the agent; its children continue. A
-  /// second stop with `cascade` then stops the children as well, with StopWhen::now whatever its `when` is.
-  /// If the agent has settled by then, no second Settled event follows for it. If a deferred stop of the
-  /// subtree is pending, a stop of the agent alone makes it take effect for the descendants, too.
-  bool cascade = true;
-  /// True: stops all descendants of the agent, and not the agent itself: it continues, and may create new
-  /// children. `cascade` has no effect. Each child is stopped with its own descendants, as by a stop() of its
-  /// own: it has `cause`, and is resumed by its own resume(). Children that stand for a person
-  /// (AgentRole::user) continue. The one report is that of the agent, and StopReport::cascade_stopped lists
-  /// the children, too.
+  /// `subtree`: stops the agent and all its descendants.
+  ///
+  /// `agent`: stops only the agent; its children continue. A second stop of the subtree then stops the
+  /// children as well, with StopWhen::now whatever its `when` is. If the agent has settled by then, no second
+  /// Settled event follows for it. If a deferred stop of the subtree is pending, a stop of the agent alone
+  /// makes it take effect for the descendants, too.
+  ///
+  /// `descendants`: stops all descendants of the agent, and not the agent itself: it continues, and may
+  /// create new children. Each child is stopped with its own descendants, as by a stop() of its own: it has
+  /// `cause`, and is resumed by its own resume(). Children that stand for a person (AgentRole::user)
+  /// continue. The one report is that of the agent, and StopReport::descendants lists the children, too.
   ///
   /// When the call returns, all children that existed when it was made are closed with their descendants
   /// (G1), one after the other within the call. Children are created on the loop thread: if the call is made
@@ -243,9 +266,9 @@ struct StopOptions {
   /// the tree: some milliseconds for a million agents.
   ///
   /// `caller` may be the agent itself, whose own children these are. Without a child that can be stopped the
-  /// result is `no_effect` with `stopped`, or with the state of the agent if that is closed itself. Then, and
-  /// with `stop_pending`, on_settled is not called.
-  bool descendants_only = false;
+  /// result is `no_effect` with `agent_stopped`, or with the state of the agent if that is closed itself.
+  /// Then, and with `stop_pending`, on_settled is not called.
+  Scope scope = Scope::subtree;
   /// The cause in the report, the receipt, and in the state changes and the Settled event of the agent. For
   /// its descendants the cause is StopCause::parent. One of `user`, `deadline` and `shutdown`: the others say
   /// what the library has seen itself. If it is another one, the stop takes effect nevertheless, its cause is
@@ -254,7 +277,7 @@ struct StopOptions {
   /// A text for the report, the log and the events of all agents that stop (StopOrigin).
   std::string reason = {};
   /// When it takes effect. A deferred stop closes the mailboxes at the call: a send is refused with
-  /// `agent_stopping`. From then on no turn begins in the agent, and with `cascade` in its descendants, and
+  /// `agent_stopping`. From then on no turn begins in the agent, and with the subtree in its descendants, and
   /// with StopWhen::after_step no model call either. Model calls and tool calls that run, the other tool
   /// calls of the same answer and background tasks may end, and with them the turns of descendants that do
   /// such a tool call (make_agent_tool()). When nothing runs any more, it takes effect as
@@ -263,7 +286,8 @@ struct StopOptions {
   /// then AgentStatus::stop_pending shows it, and a resume() of the same agent withdraws all that are
   /// pending. Several deferred stops and deletes of an agent add up: the strictest `when` counts, for the
   /// agent and for its descendants; the earliest escalation; and a delete. One that adds nothing has no
-  /// effect (`stop_pending`). Children that are created meanwhile are included, with `cascade`.
+  /// effect (`stop_pending`). Children that are created meanwhile are included, unless it is of the agent
+  /// alone.
   StopWhen when = StopWhen::now;
   /// Of a deferred stop: how long it may be pending, from the call on; then it takes effect as with
   /// StopWhen::now. Negative: 0. Empty: no limit.
@@ -271,10 +295,10 @@ struct StopOptions {
   /// How long to wait for operations that do not end before they are given up. Negative: 0. Empty:
   /// TreeOptions::stop_grace.
   std::optional<Duration> grace = {};
-  /// Called once on the loop thread if VerbResult::accepted() (with `descendants_only`: if
+  /// Called once on the loop thread if VerbResult::accepted() (with Scope::descendants: if
   /// VerbResult::took_effect()), when all stopped agents have settled. If an earlier stop or delete closed
   /// the agent, it is called when that one has settled. Not called if a deferred stop is withdrawn (with
-  /// `descendants_only`: that of any child), or if the tree or the Runtime is destroyed before. An exception
+  /// Scope::descendants: that of any child), or if the tree or the Runtime is destroyed before. An exception
   /// is caught and logged.
   std::function<void(const StopReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
@@ -283,34 +307,9 @@ struct StopOptions {
 
 /// Options of resume().
 struct ResumeOptions {
-  /// True: also resumes the descendants that stopped because this agent was stopped, but not those on which
-  /// stop() was called directly, even if that call found them stopped.
-  bool cascade = true;
-};
-
-/// What a delete did. Passed to TerminateOptions::on_settled when all deleted agents have settled.
-struct TerminateReport {
-  /// The agent on which terminate() was called.
-  std::string agent_id = {};
-  StopCause cause = StopCause::terminate;  ///< Always StopCause::terminate.
-  std::string caller = {};                 ///< TerminateOptions::caller
-  std::string reason = {};                 ///< TerminateOptions::reason
-  /// The descendants that were deleted, children before parents.
-  std::vector<std::string> cascade_terminated = {};
-  /// The agents with an operation that did not end within the grace period, including the agent itself. They
-  /// are deleted nevertheless.
-  std::vector<std::string> abandoned = {};
-  /// Messages that were dropped from mailboxes, including the mailbox of the agent itself.
-  std::size_t messages_dropped = 0;
-  /// The ids of these messages, of the first 10,000 of them. For each there is a MessageDropped as well.
-  std::vector<MessageId> dropped_messages = {};
-};
-
-/// What terminate() does with the agents that fork() has made of those that it deletes. If an agent is gone,
-/// its forks count as forks of the agent of which it was one itself.
-enum class Forks : unsigned char {
-  keep,      ///< nothing: they keep their conversations
-  terminate  ///< they are deleted, too, with all their descendants; also the forks of these
+  /// `subtree`: also resumes the descendants that stopped because this agent was stopped, but not those on
+  /// which stop() was called directly, even if that call found them stopped. `agent`: the agent alone.
+  Scope scope = Scope::subtree;
 };
 
 /// Options of terminate(). A delete always includes all descendants.
@@ -340,21 +339,22 @@ struct TerminateOptions {
   /// Called once on the loop thread if VerbResult::accepted(), when the agents are deleted. Not called if a
   /// deferred delete is withdrawn, or if the tree or the Runtime is destroyed before. An exception is caught
   /// and logged.
-  std::function<void(const TerminateReport&)> on_settled = {};
+  std::function<void(const StopReport&)> on_settled = {};
   /// How many operations to cut on the calling thread.
   StopCut cut = StopCut::all;
-  /// The forks of the agents that are deleted. With Forks::terminate, the forks that exist when this delete
-  /// takes effect are deleted by the loop thread, in the poll that reads the delete, as by terminate() with
-  /// the same `reason`, `when` and `grace`, and what is left of `escalate_after`. They are not in the report
-  /// of this call.
+  /// `subtree`: the forks of the agents that are deleted keep their conversations. If an agent is gone, its
+  /// forks count as forks of the agent of which it was one itself. `with_forks`: the forks that exist when
+  /// this delete takes effect are deleted by the loop thread, in the poll that reads the delete, as by
+  /// terminate() with the same `reason`, `when` and `grace`, and what is left of `escalate_after`. They are
+  /// not in the report of this call.
   ///
   /// A deferred delete leaves the forks alone while it is pending: a resume() that withdraws it withdraws
-  /// theirs with it. If several are pending, one with Forks::terminate is enough, also if another verb
+  /// theirs with it. If several are pending, one with Scope::with_forks is enough, also if another verb
   /// deletes the agent first. A call that has no effect (`no_effect`) leaves them alone, too.
   ///
   /// In a tree with a store the forks are deleted together with the agent: if the process ends in between,
   /// the next AgentTree::restore() finishes it.
-  Forks forks = Forks::keep;
+  Scope scope = Scope::subtree;
 };
 
 }  // namespace agentcore

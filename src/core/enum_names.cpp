@@ -42,17 +42,17 @@ AGENTCORE_NAME_TABLE(Errc, none, missing_agent_id, agent_not_found, runtime_gone
                      invalid_agent_id, agent_exists, depth_limit, agent_limit, no_llm_client, agent_stopping,
                      agent_stopped, agent_terminating, mailbox_full, message_too_large, invalid_utf8,
                      empty_message, out_of_memory, message_not_found, turn_not_found, not_waiting_llm,
-                     stopping, stopped, terminating, not_stopped, parent_stopped, turn_over, not_held,
-                     stop_pending, no_lease, lease_expired, paused, not_paused, call_not_found, call_over,
-                     not_child_agent, cannot_delete_system_agent, cannot_stop_user, cancelled,
-                     connect_timeout, first_byte_timeout, stall_timeout, total_timeout, deadline_exceeded,
-                     resolve_failed, network_error, tls_error, http_error, api_error, account_exhausted,
-                     unsupported_part, invalid_response, response_too_large, request_in_progress, queue_full,
-                     circuit_open, client_dropped_call, callback_failed, tool_round_limit, invalid_answer,
-                     answer_cut_off, budget_exceeded, question_not_found, question_closed, not_an_approval,
-                     is_an_approval, grant_not_found, invalid_history, invalid_recording, invalid_config,
-                     store_in_use, store_unavailable, store_read_only, store_full, store_corrupt, store_newer,
-                     store_failed, store_fenced)
+                     not_stopped, parent_stopped, turn_over, not_held, stop_pending, no_lease, lease_expired,
+                     paused, not_paused, call_not_found, call_over, not_child_agent,
+                     cannot_delete_system_agent, cannot_stop_user, cancelled, connect_timeout,
+                     first_byte_timeout, stall_timeout, total_timeout, deadline_exceeded, resolve_failed,
+                     network_error, tls_error, http_error, api_error, account_exhausted, unsupported_part,
+                     invalid_response, response_too_large, request_in_progress, queue_full, circuit_open,
+                     client_dropped_call, callback_failed, tool_round_limit, invalid_answer, answer_cut_off,
+                     budget_exceeded, question_not_found, question_closed, not_an_approval, is_an_approval,
+                     grant_not_found, invalid_history, invalid_recording, invalid_config, store_in_use,
+                     store_unavailable, store_read_only, store_full, store_corrupt, store_newer, store_failed,
+                     store_fenced)
 std::string_view to_string(Errc code) noexcept {
   return code == Errc::none ? std::string_view() : detail::core::names_of<Errc>.name(code);
 }
@@ -60,7 +60,7 @@ std::string_view to_string(Errc code) noexcept {
 AGENTCORE_NAMES(LogLevel, debug, info, warning, error)
 
 AGENTCORE_NAMES(MessagePriority, normal, urgent)
-AGENTCORE_NAMES(DropReason, none, stopped, deleted, queue_cleared, interrupted, removed, deadline_exceeded)
+AGENTCORE_NAMES(DropReason, none, stopped, deleted, queue_dropped, interrupted, removed, deadline_exceeded)
 AGENTCORE_NAMES(SteerWhen, next_step, now)
 AGENTCORE_NAMES(SteerFallback, queue, give_back)
 AGENTCORE_NAMES(SteerFate, delivered, queued, returned)
@@ -73,8 +73,6 @@ AGENTCORE_NAMES(AfterStoreFailure, retry, go_on, stop_all)
 AGENTCORE_NAMES(InterruptedTurns, end, go_on)
 
 AGENTCORE_NAMES(RunEnd, idle, limit, in_callback, wrong_thread, runtime_gone, out_of_memory)
-
-AGENTCORE_NAMES(StopVerb, stop, terminate)
 
 AGENTCORE_NAMES(RestoredTurn, none, interrupted, continues)
 
@@ -96,6 +94,8 @@ AGENTCORE_NAMES(DiscardReason, stopped, deleted, interrupted, aborted, turn_over
 
 AGENTCORE_NAMES(TurnOutcome, completed, aborted, stopped, failed, interrupted)
 
+AGENTCORE_NAMES(Scope, agent, subtree, descendants, with_forks)
+AGENTCORE_NAMES(StopVerb, stop, terminate)
 AGENTCORE_NAMES(StopCause, user, parent, deadline, budget, shutdown, terminate, lease)
 AGENTCORE_NAMES(StopWhen, now, after_step, after_turn)
 AGENTCORE_NAMES(VerbStatus, done, no_effect, refused)

@@ -103,7 +103,7 @@ struct alignas(64) Node {
   static constexpr std::uint8_t unusable = 64;
   // It was made for one task (core/task_mark.hpp). Written by the loop thread.
   static constexpr std::uint8_t of_task = 128;
-  // Its delete, or one that is pending, has Forks::terminate.
+  // Its delete, or one that is pending, has Scope::with_forks.
   static constexpr std::uint8_t deletes_forks = 32;
   Atomic<std::uint8_t> extends{0};
   AgentState reported = AgentState::idle;  // the state last reported to observers; for the loop thread alone

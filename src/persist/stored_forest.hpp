@@ -32,7 +32,7 @@ struct AGENTCORE_INTERNAL_API ForestAgent {
   std::vector<turn::StoredGrant> grants;
   std::size_t depth = 1;
   FoundState found;
-  bool forks_go = false;      // its forks are deleted, too (Forks::terminate)
+  bool forks_go = false;      // its forks are deleted, too (Scope::with_forks)
   bool origin_moved = false;  // AgentRecord::origin is not as stored: that agent is deleted
 
   // In a tree that is not the first one of its Runtime, a generated id has the number of that tree besides.

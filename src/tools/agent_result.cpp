@@ -23,7 +23,7 @@ std::string_view words_for(DropReason reason) noexcept {
       return "the agent was deleted, and did not begin";
     case DropReason::deadline_exceeded:
       return "the agent did not begin: the deadline has passed";
-    case DropReason::queue_cleared:
+    case DropReason::queue_dropped:
     case DropReason::removed:
     case DropReason::interrupted:
       return "the agent did not begin: its message was withdrawn";

@@ -65,7 +65,7 @@ bool Agent::busy() const noexcept {
   return core_ && tree::is_busy(core_->shared(), node_);
 }
 
-SteerResult Agent::steer(Message message, SteerOptions options) const {
+SendResult Agent::steer(Message message, SteerOptions options) const {
   return on_any_thread(core_, tree::steer, node_, std::move(message), options);
 }
 SendResult Agent::send(Message message) const {
@@ -147,8 +147,8 @@ Result<std::size_t> Agent::queue_length() const {
   if (const Result<AgentState> exists = state(); !exists) return exists.error();
   return tree::queue_length(core_->shared(), node_);
 }
-Result<std::size_t> Agent::clear_queue() const {
-  return tree::read(*this, "Agent::clear_queue", tree::clear_queue);
+Result<std::size_t> Agent::drop_queue() const {
+  return tree::read(*this, "Agent::drop_queue", tree::drop_queue);
 }
 Result<std::vector<QueuedMessage>> Agent::queued() const {
   return tree::read(*this, "Agent::queued", tree::queued);

@@ -78,6 +78,8 @@ Error out_of_memory_of_document() {
 }  // namespace
 
 Result<std::string> AgentDocuments::export_agents(core::NodeId root, const ExportOptions& options) {
+  if (options.scope != Scope::agent && options.scope != Scope::subtree)
+    return Error{Errc::invalid_config, "ExportOptions::scope is neither agent nor subtree"};
   Node* const node = tree_.reach(root);
   if (!node || !node->spec) return tree_.missing(no_agent_text);
   if (auto problem = problem_of(*node)) return *std::move(problem);
@@ -91,7 +93,7 @@ Result<std::string> AgentDocuments::export_agents(core::NodeId root, const Expor
       tree_.table.leases().check(*next);
       if (auto added = add(*next, parent, document); !added) return added.error();
       const std::uint64_t number = document.agents.size();
-      if (options.descendants)  // the newest comes first in the list, and last from the stack
+      if (options.scope == Scope::subtree)  // the newest comes first in the list, and last from the stack
         for (Node* child = tree_.table.first_child(*next); child; child = tree_.table.next_sibling(*child)) {
           if (!is_deleted(*child) && !works_for_call(*child)) open.emplace_back(child, number);
         }
@@ -325,11 +327,10 @@ Result<Agent> AgentDocuments::create(DocumentAgent& from, core::NodeId parent, c
 void AgentDocuments::set_pause_and_hold(const Agent& agent, const AgentRecord& record) {
   if (record.paused) require_memory(agent.pause({.reason = "it was imported as paused"}).reason);
   if (record.held)
-    require_memory(
-        agent
-            .interrupt({.scope = record.holds_below ? InterruptScope::subtree : InterruptScope::turn,
-                        .queue = QueueAction::hold})
-            .reason);
+    require_memory(agent
+                       .interrupt({.scope = record.holds_below ? Scope::subtree : Scope::agent,
+                                   .queue = QueueAction::hold})
+                       .reason);
 }
 
 // Parents come first: what a parent's stop has closed stays as it is.
@@ -337,11 +338,12 @@ void AgentDocuments::set_stop(const Agent& agent, const AgentRecord& record, con
   const auto state = agent.state();
   const bool is_closed = state && (*state == AgentState::stopping || *state == AgentState::stopped);
   if (record.gate != core::Gate::open && !(is_closed && record.stopped_by_ancestor))
-    require_memory(
-        agent.stop({.cascade = record.gate == core::Gate::stop_tree, .reason = "it was imported as stopped"})
-            .reason);
+    require_memory(agent
+                       .stop({.scope = record.gate == core::Gate::stop_tree ? Scope::subtree : Scope::agent,
+                              .reason = "it was imported as stopped"})
+                       .reason);
   else if (!unbound.empty())
-    require_memory(agent.stop({.cascade = false, .reason = unbound}).reason);
+    require_memory(agent.stop({.scope = Scope::agent, .reason = unbound}).reason);
 }
 
 // Those of an agent that is closed are dropped, as a stop does.

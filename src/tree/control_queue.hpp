@@ -72,16 +72,15 @@ struct ControlOp {
   std::optional<StopWhen> forks;         // terminate: when the forks are deleted; nothing: they are not
   bool withdraws = false;                // resume: of a deferred stop
   std::uint64_t withdrawals = 0;         // how many such resumes there were, this one included
-  std::function<void(const StopReport&)> on_stopped;
-  std::function<void(const TerminateReport&)> on_terminated;
-  std::function<void()> on_rest;                   // pause
+  std::function<void(const StopReport&)> on_settled;  // stop, terminate
+  std::function<void()> on_rest;                      // pause
   std::optional<std::uint32_t> clear_up_to;        // the messages to drop: the end of the mailbox at the call
   mutable mailbox::ClearedMessages::Mark cleared;  // of these, or of `withdrawn`
   mutable bool is_recorded = false;                // the Recorder has noted it
   std::unique_ptr<AuditNote> audit;                // null: no record is to be made of it
   ControlOp* next = nullptr;
 
-  bool wants_report() const noexcept { return on_stopped || on_terminated; }
+  bool wants_report() const noexcept { return on_settled != nullptr; }
   // True if its job collects what the report and the record have in common.
   bool collects() const noexcept { return wants_report() || audit; }
   // True for a verb that has a grace period and has closed a gate.

@@ -97,7 +97,7 @@ Errc resume_or_refuse(TreeShared& tree, const Node& node, core::NodeId id, Agent
       return Errc::none;  // another sender resumed it
     if (refused == Errc::out_of_memory) return refused;
   }
-  return send_reason_of(effective);
+  return closed_reason_of(effective);
 }
 
 // Checks the gates and pushes until the mailbox has accepted the message, or there is a reason to refuse it.
@@ -161,8 +161,8 @@ SendResult send_from(TreeShared& tree, Origin origin, core::NodeId id, Message&&
 
 // Adds the message to those that wait for a step. With SteerWhen::now, and if a model call is open, `cut` is
 // its stop source.
-SteerResult put_into_turn(TreeShared& tree, Node& node, core::NodeId id, Cell& cell,
-                          const SteerOptions& options, StopSource& cut) {
+SendResult put_into_turn(TreeShared& tree, Node& node, core::NodeId id, Cell& cell,
+                         const SteerOptions& options, StopSource& cut) {
   const std::size_t limit = node.mailbox_limit.load(std::memory_order_relaxed);
   for (;;) {
     tree.table.leases().check(node);
@@ -174,7 +174,7 @@ SteerResult put_into_turn(TreeShared& tree, Node& node, core::NodeId id, Cell& c
       return {refused};
     }
     if (before.grade != core::Grade::none) return {Errc::agent_stopping};
-    SteerResult result{.id = cell.id()};
+    SendResult result{Errc::none, cell.id()};
     tree.pool[cell.number()].agent.store(id, std::memory_order_relaxed);
     const mailbox::SteerEntry entry{.cell = cell.number(),
                                     .id = result.id,
@@ -187,7 +187,7 @@ SteerResult put_into_turn(TreeShared& tree, Node& node, core::NodeId id, Cell& c
       added.now = options.when == SteerWhen::now && view.effective == AgentState::waiting_llm &&
                   reasks < tree.options.max_reasks && !tree.operations.has_summary(node, view.own.epoch());
       if (!added.now) return true;
-      result.when = SteerWhen::now;
+      result.ended_call = true;
       cut = tree.operations.model_call_of(node, view.own.epoch());
       return true;
     };
@@ -286,7 +286,7 @@ SendResult delegate(TreeShared& tree, core::NodeId id, Message&& message, SendOp
   }
 }
 
-SteerResult steer(TreeShared& tree, core::NodeId id, Message&& message, const SteerOptions& options) {
+SendResult steer(TreeShared& tree, core::NodeId id, Message&& message, const SteerOptions& options) {
   const Agent keep = tree.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree.reach(id);
   if (!node || node->is_root_sentinel()) return {tree.missing()};
@@ -298,7 +298,7 @@ SteerResult steer(TreeShared& tree, core::NodeId id, Message&& message, const St
     std::unique_ptr<SendOptions> none;
     Cell cell(tree.pool, message, none);
     StopSource cut(std::nostopstate);
-    const SteerResult result = put_into_turn(tree, *node, id, cell, options, cut);
+    const SendResult result = put_into_turn(tree, *node, id, cell, options, cut);
     if (!result) return result;
     cell.release();
     note_mail(tree, id);
@@ -343,13 +343,13 @@ std::size_t count_mail(const TreeShared& tree, const core::References& refers) n
   return count;
 }
 
-std::size_t clear_queue(TreeShared& tree, core::NodeId id) {
+std::size_t drop_queue(TreeShared& tree, core::NodeId id) {
   assert(tree.is_closed() || tree.engine->on_loop_thread());
   Node* node = tree.resolve(id);
   if (!node || !node->load().is_open()) return 0;
   const LoopEntry entry(tree.lifetime);
   const std::size_t waiting = queue_length(tree, id);
-  drop(tree, *node, mailbox::clear(*node, tree.pool), DropReason::queue_cleared);
+  drop(tree, *node, mailbox::clear(*node, tree.pool), DropReason::queue_dropped);
   return waiting;
 }
 

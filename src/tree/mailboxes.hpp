@@ -23,8 +23,8 @@ SendResult simulate(TreeShared& tree, core::NodeId id, std::string&& answer) AGE
 // of the ancestors does not refuse it, and no hold keeps its turn back. `begin`: of the call.
 SendResult delegate(TreeShared& tree, core::NodeId id, Message&& message, SendOptions&& options,
                     std::shared_ptr<core::CallBegin> begin) AGENTCORE_RUNS_HOST_CODE;
-SteerResult steer(TreeShared& tree, core::NodeId id, Message&& message,
-                  const SteerOptions& options) AGENTCORE_RUNS_HOST_CODE;
+SendResult steer(TreeShared& tree, core::NodeId id, Message&& message,
+                 const SteerOptions& options) AGENTCORE_RUNS_HOST_CODE;
 // The message, which waits, is dropped at that time.
 void watch_deadline(TreeShared& tree, core::NodeId agent, MessageId id, TimePoint deadline) noexcept;
 // How many messages wait. What a verb has dropped does not count, from its return on.
@@ -35,7 +35,7 @@ std::size_t queue_length(const TreeShared& tree, core::NodeId id) noexcept;
 // and what slots without an agent still hold (for leak tests).
 std::size_t count_mail(const TreeShared& tree, const core::References& refers) noexcept;
 // Drops all messages. Returns their number.
-std::size_t clear_queue(TreeShared& tree, core::NodeId id) AGENTCORE_RUNS_HOST_CODE;
+std::size_t drop_queue(TreeShared& tree, core::NodeId id) AGENTCORE_RUNS_HOST_CODE;
 // The messages that wait.
 std::vector<QueuedMessage> queued(TreeShared& tree, core::NodeId id);
 ChangeResult edit_queued(TreeShared& tree, core::NodeId agent, MessageId id, Message&& message);

@@ -1,4 +1,4 @@
-// The reasons with which a message or a verb is refused, by the effective state of the agent.
+// The reason with which a message or a verb is refused, by the effective state of the agent.
 #pragma once
 
 #include <agentcore/agent_state.hpp>
@@ -6,20 +6,8 @@
 
 namespace agentcore::detail::tree {
 
-// The reason of a verb that found the agent in that state, which cannot process (C20).
-constexpr Errc verb_reason_of(AgentState state) noexcept {
-  switch (state) {
-    case AgentState::stopping:
-      return Errc::stopping;
-    case AgentState::stopped:
-      return Errc::stopped;
-    default:
-      return Errc::terminating;
-  }
-}
-
-// The reason of a message to an agent in that effective state (G12).
-constexpr Errc send_reason_of(AgentState state) noexcept {
+// Of a message (G12), or of a verb (C20), to an agent in that effective state, which is closed.
+constexpr Errc closed_reason_of(AgentState state) noexcept {
   switch (state) {
     case AgentState::stopping:
       return Errc::agent_stopping;

@@ -22,8 +22,8 @@ VerbResult open_for_resume(TreeShared& tree, Node& node, std::unique_ptr<Control
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
     if (view.effective == AgentState::terminating || view.own.gate() == Gate::terminate ||
         view.above == Gate::terminate)
-      return VerbResult::refused(Errc::terminating);
-    if (view.effective == AgentState::stopping) return VerbResult::refused(Errc::stopping);
+      return VerbResult::refused(Errc::agent_terminating);
+    if (view.effective == AgentState::stopping) return VerbResult::refused(Errc::agent_stopping);
     if (view.above != Gate::open) return VerbResult::refused(Errc::parent_stopped);
     if (const auto withdrawn = view.open() ? core::after_withdraw(view.own) : std::nullopt) {
       PackedState expected = view.own;
@@ -36,10 +36,10 @@ VerbResult open_for_resume(TreeShared& tree, Node& node, std::unique_ptr<Control
     }
     if (view.effective != AgentState::stopped) return VerbResult::no_effect(Errc::not_stopped);
     if (by == ResumedBy::message && view.grade != core::Grade::none)
-      return VerbResult::refused(Errc::stopping);
+      return VerbResult::refused(Errc::agent_stopping);
     const std::optional<PackedState> after =
         core::after_resume(view.own, mailbox::is_settled(node, view.own));
-    if (!after) return VerbResult::refused(Errc::stopping);  // widened, and not settled again yet
+    if (!after) return VerbResult::refused(Errc::agent_stopping);  // widened, and not settled again yet
     PackedState expected = view.own;
     if (const auto lease = view.own.has_lease() ? tree.table.leases().find(op->agent) : nullptr) {
       if (by != ResumedBy::host && lease->is_over()) return VerbResult::refused(Errc::lease_expired);
@@ -57,12 +57,14 @@ VerbResult open_for_resume(TreeShared& tree, Node& node, std::unique_ptr<Control
 }  // namespace
 
 VerbResult resume(TreeShared& tree, core::NodeId id, const ResumeOptions& options, ResumedBy by) {
+  if (options.scope != Scope::agent && options.scope != Scope::subtree)
+    return VerbResult::refused(Errc::invalid_config);
   Node* node = tree.reach(id);
   if (!node) return VerbResult::refused(tree.missing());
   auto op = op_for(tree, id, false);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::resume;
-  op->cascade = options.cascade;
+  op->cascade = options.scope == Scope::subtree;
   const VerbResult result = open_for_resume(tree, *node, std::move(op), by);
   if (result.took_effect()) tree.waker->notify();
   return result;

@@ -248,7 +248,7 @@ void Scheduler::report_end_of_turn(const ControlOp& op) {
     if (parks_) agent_pass_.restart();
   }
   if (tree_.is_closed()) return;
-  report_dropped(hub_, *node, dropped, aborts ? DropReason::queue_cleared : DropReason::interrupted);
+  report_dropped(hub_, *node, dropped, aborts ? DropReason::queue_dropped : DropReason::interrupted);
   if (tree_.is_closed()) return;
   const PackedState packed = node->load();
   if (op.epoch && packed.state() == AgentState::idle && core::admits(*node, packed.generation(), *op.epoch))

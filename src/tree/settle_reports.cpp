@@ -133,29 +133,18 @@ void SettleReports::call(SettleJob& job) noexcept {
 
 void SettleReports::call_completion(SettleJob& job) noexcept {
   ControlOp& op = *job.op;
-  if (op.on_stopped) {
-    engine_.guarded("StopOptions::on_settled", [&] {
-      op.on_stopped(StopReport{.agent_id = std::move(op.agent_name),
-                               .cause = op.cause,
-                               .caller = std::move(op.caller),
-                               .reason = std::move(op.reason),
-                               .cascade_stopped = std::move(job.done),
-                               .abandoned = std::move(job.failed),
-                               .messages_dropped = job.messages_dropped,
-                               .dropped_messages = std::move(job.dropped)});
-    });
-  } else if (op.on_terminated) {
-    engine_.guarded("TerminateOptions::on_settled", [&] {
-      op.on_terminated(TerminateReport{.agent_id = std::move(op.agent_name),
-                                       .cause = op.cause,
-                                       .caller = std::move(op.caller),
-                                       .reason = std::move(op.reason),
-                                       .cascade_terminated = std::move(job.done),
-                                       .abandoned = std::move(job.failed),
-                                       .messages_dropped = job.messages_dropped,
-                                       .dropped_messages = std::move(job.dropped)});
-    });
-  }
+  if (!op.on_settled) return;
+  const bool deletes = op.verb == Verb::terminate;
+  engine_.guarded(deletes ? "TerminateOptions::on_settled" : "StopOptions::on_settled", [&] {
+    op.on_settled(StopReport{.agent_id = std::move(op.agent_name),
+                             .cause = op.cause,
+                             .caller = std::move(op.caller),
+                             .reason = std::move(op.reason),
+                             .descendants = std::move(job.done),
+                             .abandoned = std::move(job.failed),
+                             .messages_dropped = job.messages_dropped,
+                             .dropped_messages = std::move(job.dropped)});
+  });
 }
 
 }  // namespace agentcore::detail::tree

@@ -1,4 +1,4 @@
-// SettleReports: the reports at the end of a stop or delete (StopReport, TerminateReport).
+// SettleReports: the reports at the end of a stop or delete (StopReport).
 #pragma once
 
 #include "core/agent_table.hpp"

@@ -16,7 +16,7 @@ using mailbox::SteerEntry;
 Errc queue(TreeShared& tree, core::Node& node, const SteerEntry& entry) noexcept {
   if (entry.give_back || entry.dropped) return Errc::turn_over;
   const core::GateView view = look(node, node.id());
-  if (!view.open()) return send_reason_of(view.effective);
+  if (!view.open()) return closed_reason_of(view.effective);
   if (view.grade != core::Grade::none) return Errc::agent_stopping;  // it would be dropped with the mailbox
   switch (mailbox::push_front(node, tree.pool, tree.cleared, entry.cell, view.own.epoch(), entry.sent_at)) {
     case mailbox::Push::queued:

@@ -145,7 +145,7 @@ Closed close_for_stop(TreeShared& tree, Node& node, std::unique_ptr<ControlOp>& 
     if (!after || view.above != Gate::open) {
       const bool wakes = op->cause != StopCause::lease && keep_stopped(tree, node, op->agent);
       wait_for_other(tree, op);
-      return {VerbResult::no_effect(verb_reason_of(view.effective)), wakes};
+      return {VerbResult::no_effect(closed_reason_of(view.effective)), wakes};
     }
     if (!node.replace(expected, *after)) continue;
     op->when = StopWhen::now;
@@ -175,7 +175,7 @@ VerbResult close_for_delete(TreeShared& tree, Node& node, std::unique_ptr<Contro
         core::after_terminate(view.own, view.above != Gate::open, mailbox::is_settled(node, view.own));
     if (!after || view.above == Gate::terminate) {
       wait_for_other(tree, op);
-      return VerbResult::no_effect(Errc::terminating);
+      return VerbResult::no_effect(Errc::agent_terminating);
     }
     // For the store, and before the gate is closed: the loop may not read the operation before a commit.
     if (op->forks) node.extend_below(Node::deletes_forks, true);
@@ -270,7 +270,7 @@ class StopsBelow {
       const Node* const node = tree_.resolve(child);
       if (node) op->agent_name = tree_.table.names().name_of(*node, child);
     }
-    if (joined_) op->on_stopped = [joined = joined_](const StopReport& report) { join(*joined, report); };
+    if (joined_) op->on_settled = [joined = joined_](const StopReport& report) { join(*joined, report); };
     ops_.push_back(std::move(op));
   }
 
@@ -283,8 +283,8 @@ class StopsBelow {
         to.insert(to.end(), from.begin(),
                   from.begin() + static_cast<std::ptrdiff_t>(std::min(most, from.size())));
       };
-      append(all.cascade_stopped, child.cascade_stopped, child.cascade_stopped.size());
-      all.cascade_stopped.push_back(child.agent_id);
+      append(all.descendants, child.descendants, child.descendants.size());
+      all.descendants.push_back(child.agent_id);
       append(all.abandoned, child.abandoned, child.abandoned.size());
       append(all.dropped_messages, child.dropped_messages,
              SettleReports::most_ids - all.dropped_messages.size());
@@ -336,7 +336,7 @@ Closed close_below(TreeShared& tree, Node& node, core::NodeId id, StopOptions& o
   if (!options.caller.empty() && tree.table.find(options.caller) != &node &&
       !is_parent(tree, options.caller, node))
     return VerbResult::refused(Errc::not_child_agent);
-  if (!above.open()) return VerbResult::no_effect(verb_reason_of(above.effective));
+  if (!above.open()) return VerbResult::no_effect(closed_reason_of(above.effective));
   // All allocations come first.
   stops.add_children(node);
   bool any_pending = false, wakes = false;
@@ -350,7 +350,7 @@ Closed close_below(TreeShared& tree, Node& node, core::NodeId id, StopOptions& o
     any_pending = any_pending || child.load().stop_grade() != Grade::none;
   }
   if (stops.push_all()) return VerbResult::done();
-  return {VerbResult::no_effect(any_pending ? Errc::stop_pending : Errc::stopped), wakes};
+  return {VerbResult::no_effect(any_pending ? Errc::stop_pending : Errc::agent_stopped), wakes};
 }
 
 // Each child is stopped by an operation of its own.
@@ -386,18 +386,21 @@ VerbResult stop_for_host(TreeShared& tree, core::NodeId id, StopOptions&& option
 }
 
 VerbResult stop(TreeShared& tree, core::NodeId id, StopOptions&& options, std::optional<StopCause> given) {
-  if (options.descendants_only) return stop_below(tree, id, std::move(options), given);
+  if (options.scope == Scope::descendants) return stop_below(tree, id, std::move(options), given);
+  if (options.scope == Scope::with_forks) return VerbResult::refused(Errc::invalid_config);
   const Agent keep = tree.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree.reach(id);
   if (!node) return VerbResult::refused(tree.missing());
+  if (node->is_root_sentinel() && options.scope == Scope::agent)
+    return VerbResult::refused(Errc::invalid_config);
   auto op =
       closing_op_for(tree, id, options.on_settled != nullptr, options.caller, options.reason, options.when);
   if (!op) return VerbResult::refused(Errc::out_of_memory);
-  op->cascade = options.cascade;
+  op->cascade = options.scope == Scope::subtree;
   op->cause = options.cause;
   op->given_cause = given.value_or(options.cause);
   op->grace = options.grace;
-  op->on_stopped = std::move(options.on_settled);
+  op->on_settled = std::move(options.on_settled);
   op->escalate_at = escalation_of(tree, options.escalate_after);
   const bool wants_report = op->wants_report();
 
@@ -410,6 +413,8 @@ VerbResult stop(TreeShared& tree, core::NodeId id, StopOptions&& options, std::o
 }
 
 VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& options) {
+  const bool with_forks = options.scope == Scope::with_forks;
+  if (options.scope != Scope::subtree && !with_forks) return VerbResult::refused(Errc::invalid_config);
   const Agent keep = tree.handle(id);  // as in stop()
   Node* node = tree.reach(id);
   if (!node) return VerbResult::refused(tree.missing());
@@ -418,9 +423,9 @@ VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& optio
   if (!op) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::terminate;
   op->cause = op->given_cause = StopCause::terminate;
-  if (options.forks == Forks::terminate) op->forks = options.when;
+  if (with_forks) op->forks = options.when;
   op->grace = options.grace;
-  op->on_terminated = std::move(options.on_settled);
+  op->on_settled = std::move(options.on_settled);
   op->escalate_at = escalation_of(tree, options.escalate_after);
   const bool wants_report = op->wants_report();
 

@@ -22,18 +22,18 @@ void make_room(std::vector<Agent>& agents) {
 
 }  // namespace
 
-TerminateScope::TerminateScope(Agent parent, ScopePolicy policy) noexcept
-    : parent_(std::move(parent)), policy_(policy), open_(true) {
+TerminateScope::TerminateScope(Agent parent, StopVerb verb) noexcept
+    : parent_(std::move(parent)), verb_(verb), open_(true) {
 }
 
-TerminateScope::TerminateScope(AgentTree& tree, ScopePolicy policy) noexcept
-    : TerminateScope(detail::core::AgentAccess::make(tree.core_, tree.core_->shared().root()), policy) {
+TerminateScope::TerminateScope(AgentTree& tree, StopVerb verb) noexcept
+    : TerminateScope(detail::core::AgentAccess::make(tree.core_, tree.core_->shared().root()), verb) {
 }
 
 TerminateScope::TerminateScope(TerminateScope&& other) noexcept
     : parent_(std::move(other.parent_)),
       agents_(std::exchange(other.agents_, {})),
-      policy_(other.policy_),
+      verb_(other.verb_),
       open_(std::exchange(other.open_, false)) {
 }
 
@@ -42,7 +42,7 @@ TerminateScope& TerminateScope::operator=(TerminateScope&& other) noexcept {
     close();
     parent_ = std::move(other.parent_);
     agents_ = std::exchange(other.agents_, {});
-    policy_ = other.policy_;
+    verb_ = other.verb_;
     open_ = std::exchange(other.open_, false);
   }
   return *this;
@@ -86,10 +86,10 @@ void TerminateScope::close() noexcept {
   open_ = false;
   auto* const core = detail::core::AgentAccess::core(parent_);
   if (core && core->shared().engine->in_forked_child()) return;  // see core::HomeProcess
-  const ScopePolicy policy = policy_;
+  const StopVerb verb = verb_;
   std::vector<Agent> agents = std::exchange(agents_, {});  // a verb may run a callback that ends this scope
   for (; !agents.empty(); agents.pop_back()) {
-    if (policy == ScopePolicy::terminate)
+    if (verb == StopVerb::terminate)
       static_cast<void>(agents.back().terminate({.reason = "scope closed"}));
     else
       static_cast<void>(agents.back().stop({.reason = "scope closed"}));

@@ -34,7 +34,7 @@ bool prepare_clearing(ControlOp& op, bool clears) noexcept {
 
 // Why an interrupt has no effect on an agent that was seen so.
 Errc reason_of(const GateView& view) noexcept {
-  return can_process(view.effective) ? Errc::turn_over : verb_reason_of(view.effective);
+  return can_process(view.effective) ? Errc::turn_over : closed_reason_of(view.effective);
 }
 
 // What an interrupt by the id of a message found.
@@ -186,6 +186,8 @@ Errc release(TreeShared& tree, Node& node, ControlOp& op) {
 }  // namespace
 
 VerbResult abort(TreeShared& tree, core::NodeId id, AbortOptions&& options) {
+  if (options.queue == QueueAction::hold) return VerbResult::refused(Errc::invalid_config);
+  const bool drops = options.queue == QueueAction::drop;
   const Agent keep = tree.handle(id);  // a cut may run callbacks, and they may drop all other handles
   Node* node = tree.reach(id);
   if (!node) return VerbResult::refused(tree.missing());
@@ -199,8 +201,8 @@ VerbResult abort(TreeShared& tree, core::NodeId id, AbortOptions&& options) {
     const bool waits = view.above == Gate::open && view.effective == AgentState::waiting_llm;
     if (!after || !waits) return VerbResult::no_effect(Errc::not_waiting_llm);
     if (!op) op = op_for(tree, id, true, {}, options.reason);
-    if (!op || !prepare_clearing(*op, options.clear_queue)) return VerbResult::refused(Errc::out_of_memory);
-    if (options.clear_queue) op->clear_up_to = mailbox::position(*node);
+    if (!op || !prepare_clearing(*op, drops)) return VerbResult::refused(Errc::out_of_memory);
+    if (drops) op->clear_up_to = mailbox::position(*node);
     op->epoch = after->epoch();
     if (tree.end_reasons.end_turn(*node, before, *after, op->origin)) break;
   } while (true);
@@ -212,6 +214,8 @@ VerbResult abort(TreeShared& tree, core::NodeId id, AbortOptions&& options) {
 }
 
 VerbResult interrupt(TreeShared& tree, core::NodeId id, InterruptOptions&& options) {
+  if (options.scope != Scope::agent && options.scope != Scope::subtree)
+    return VerbResult::refused(Errc::invalid_config);
   const Agent keep = tree.handle(id);  // as in abort()
   Node* node = tree.reach(id);
   if (!node || node->is_root_sentinel()) return VerbResult::refused(tree.missing());
@@ -220,7 +224,7 @@ VerbResult interrupt(TreeShared& tree, core::NodeId id, InterruptOptions&& optio
   if (!op || !prepare_clearing(*op, clears)) return VerbResult::refused(Errc::out_of_memory);
   op->verb = Verb::interrupt;
   op->cascade = false;
-  const bool subtree = !options.message && options.scope == InterruptScope::subtree;
+  const bool subtree = !options.message && options.scope == Scope::subtree;
   VerbResult result = options.message ? interrupt_message(tree, *node, options, std::move(op))
                       : subtree       ? interrupt_subtree(tree, *node, options, std::move(op))
                                       : interrupt_turn(tree, *node, options, std::move(op));

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Act::count)> nam
                                                                                    "model_text",
                                                                                    "model_fails",
                                                                                    "create_child",
-                                                                                   "clear_queue",
+                                                                                   "drop_queue",
                                                                                    "remove_queued",
                                                                                    "time_passes",
                                                                                    "renew_wake",

@@ -21,7 +21,7 @@ enum class Act : std::uint8_t {
   model_text,     // sends a piece of its answer
   model_fails,    // ends with an error
   create_child,
-  clear_queue,
+  drop_queue,
   remove_queued,  // the message that was sent last
   time_passes,    // to the next timer, if there is one
   renew_wake,     // another function of on_wake()
@@ -96,7 +96,7 @@ enum class Moment : std::uint8_t {
 std::string_view name(Moment moment) noexcept;
 // What may be done within a callback.
 constexpr bool may_be_within(Act act) noexcept {
-  return act == Act::create_child || act == Act::clear_queue || act == Act::remove_queued ||
+  return act == Act::create_child || act == Act::drop_queue || act == Act::remove_queued ||
          act == Act::destroy_tree || act == Act::scope ||
          (act >= first_of_any_thread && act != Act::run_job && act != Act::work);
 }

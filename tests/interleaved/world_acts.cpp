@@ -52,8 +52,8 @@ void World::act_on_loop(const Command& command) {
       return create(command);
     case Act::scope:
       return open_scope(command);
-    case Act::clear_queue:
-      static_cast<void>(agent(command.a).clear_queue());
+    case Act::drop_queue:
+      static_cast<void>(agent(command.a).drop_queue());
       return;
     case Act::remove_queued:
       static_cast<void>(agent(command.a).remove_queued(newest_message_));
@@ -115,10 +115,10 @@ void World::send(const std::function<SendResult(SendOptions)>& call, const std::
 
 void World::steer(const Agent& agent, const std::string& id, Message message, SteerWhen when) {
   const std::size_t model_calls = destroyed_ ? 0 : client_->calls();
-  const SteerResult result = agent.steer(std::move(message), {.when = when});
+  const SendResult result = agent.steer(std::move(message), {.when = when});
   if (!result.accepted()) return;
   ++steers_[result.id].accepted;
-  if (result.when == SteerWhen::now && !destroyed_) check_cut({id}, model_calls, 0);
+  if (result.ended_call && !destroyed_) check_cut({id}, model_calls, 0);
 }
 
 bool World::act_by_message(const Command& command, const Agent& agent) {
@@ -196,12 +196,12 @@ bool World::act_by_stop(const Command& command, const Agent& agent) {
     case Act::stop:
       break;
     case Act::stop_alone:
-      options.cascade = false;
+      options.scope = Scope::agent;
       reach = Reach::alone;
       alone_[id] = true;
       break;
     case Act::stop_below:
-      options.descendants_only = true;
+      options.scope = Scope::descendants;
       reach = Reach::below;
       for (const std::string& below : family_.below(id, false)) alone_[below] = true;  // counted as no closer
       break;
@@ -217,7 +217,7 @@ bool World::act_by_stop(const Command& command, const Agent& agent) {
       return true;
     case Act::terminate: {
       const VerbResult result = close(id, reach, [&](std::function<void()> settled) {
-        return agent.terminate({.on_settled = [settled](const TerminateReport&) { settled(); }});
+        return agent.terminate({.on_settled = [settled](const StopReport&) { settled(); }});
       });
       deleters_[id] += result.took_effect() ? 1 : 0;
       return true;
@@ -269,7 +269,9 @@ bool World::act_by_opening(const Command& command, const Agent& agent) {
   const std::string id = ids_[command.a];
   switch (command.act) {
     case Act::resume:
-      open(stops_, id, false, [&] { return agent.resume({.cascade = command.b % 4 != 3}).took_effect(); });
+      open(stops_, id, false, [&] {
+        return agent.resume({.scope = command.b % 4 != 3 ? Scope::subtree : Scope::agent}).took_effect();
+      });
       return true;
     case Act::unpause:
       open(pauses_, id, false, [&] {
@@ -308,7 +310,9 @@ bool World::act_on_turn(const Command& command, const Agent& agent) {
     case Act::abort:
     case Act::abort_and_clear:
       static_cast<void>(end_turns({id}, false, [&] {
-        VerbResult result = agent.abort({.clear_queue = command.act == Act::abort_and_clear, .reason = {}});
+        VerbResult result = agent.abort(
+            {.queue = command.act == Act::abort_and_clear ? QueueAction::drop : QueueAction::deliver,
+             .reason = {}});
         result.quiet = false;  // an abort does not say so
         return result;
       }));
@@ -325,7 +329,7 @@ bool World::act_on_turn(const Command& command, const Agent& agent) {
       return true;
     case Act::interrupt_below:
       static_cast<void>(end_turns(family_.below(id, true), true,
-                                  [&] { return agent.interrupt({.scope = InterruptScope::subtree}); }));
+                                  [&] { return agent.interrupt({.scope = Scope::subtree}); }));
       return true;
     case Act::release_queue:
       static_cast<void>(agent.release_queue());

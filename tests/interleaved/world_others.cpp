@@ -115,7 +115,7 @@ void World::open_scope(const Command& command) {
   const Agent parent = agent(command.a), other = agent(command.b);
   const std::string parent_id = parent.id(), other_id = other.id(),
                     id = "a" + std::to_string(handles_.size());
-  const auto policy = command.b % 2 == 0 ? ScopePolicy::terminate : ScopePolicy::stop;
+  const auto policy = command.b % 2 == 0 ? StopVerb::terminate : StopVerb::stop;
   auto made = std::make_unique<OpenScope>(OpenScope{TerminateScope(parent, policy)});
   AgentSpec wanted = spec(static_cast<std::uint32_t>(handles_.size()));
   wanted.handler = nullptr;

@@ -213,7 +213,8 @@ TEST_CASE("S0-P4: an abort without a call changes nothing", "[property][S0-P4][A
          stage.act([&] {
            for (std::size_t i = 0; i < stage.size(); ++i)
              if (!is_waiting(stage, i))
-               results.emplace_back(i, stage.agent(i).abort({.clear_queue = i % 2 == 0}));
+               results.emplace_back(
+                   i, stage.agent(i).abort({.queue = i % 2 == 0 ? QueueAction::drop : QueueAction::deliver}));
          });
          twin.act([] {});
          for (const auto& [i, result] : results)

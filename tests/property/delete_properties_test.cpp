@@ -24,7 +24,7 @@ struct Deletion {
     stage.act([&] {
       first();
       result = stage.target_agent().terminate(
-          {.reason = "over", .on_settled = [this](const TerminateReport& r) { reports.push_back(r); }});
+          {.reason = "over", .on_settled = [this](const StopReport& r) { reports.push_back(r); }});
     });
     RC_ASSERT((result.accepted() && result.took_effect() && result.quiet && result.reason == Errc::none));
   }
@@ -38,7 +38,7 @@ struct Deletion {
 
   Stage& stage;
   VerbResult result;
-  std::vector<TerminateReport> reports;
+  std::vector<StopReport> reports;
 };
 
 bool mentions(const std::vector<Agent>& agents, const Agent& agent) {
@@ -234,11 +234,11 @@ TEST_CASE("S1-P9: a delete deletes every descendant", "[property][S1-P9][E2][E5]
                                                         can_process(stage.before.states[i].value()))));
          });
          for (std::size_t i = 0; i < stage.size(); ++i) RC_ASSERT(stage.agent(i).exists() != stage.inside(i));
-         const TerminateReport& report = deletion.reports.at(0);
+         const StopReport& report = deletion.reports.at(0);
          RC_ASSERT(report.agent_id == Stage::id(stage.target()));
          RC_ASSERT((report.reason == "over" && report.cause == StopCause::terminate));
-         RC_ASSERT(text(sorted(report.cascade_terminated)) == text(stage.descendants(stage.target())));
-         RC_ASSERT(out_of_order(stage, report.cascade_terminated) == "");
+         RC_ASSERT(text(sorted(report.descendants)) == text(stage.descendants(stage.target())));
+         RC_ASSERT(out_of_order(stage, report.descendants) == "");
          for (const std::string& id : report.abandoned) {
            const std::size_t i = std::stoul(id.substr(1));
            RC_ASSERT((scene.grace_over && stage.inside(i)));
@@ -306,7 +306,7 @@ TEST_CASE("D11: a stopped or stopping agent can be deleted", "[property][S1-P9][
           RC_ASSERT(stage.agent(i).exists() != stage.inside(i));
           if (stage.inside(i)) RC_ASSERT((known(stage, i) == "" && stage.told("deleted", i).size() == 1));
         }
-        RC_ASSERT(text(sorted(deletion.reports.at(0).cascade_terminated)) ==
+        RC_ASSERT(text(sorted(deletion.reports.at(0).descendants)) ==
                   text(stage.descendants(stage.target())));
       });
 }
@@ -322,7 +322,7 @@ TEST_CASE("D9: an agent deletes only its own children", "[property][D9][D13][C19
          VerbResult result;
          stage.act([&] {
            result = stage.t[Stage::id(stage.target())].terminate(
-               {.caller = Stage::id(caller), .on_settled = [&](const TerminateReport&) { ++reports; }});
+               {.caller = Stage::id(caller), .on_settled = [&](const StopReport&) { ++reports; }});
          });
          RC_ASSERT((result.accepted() == is_parent && result.took_effect() == is_parent));
          RC_ASSERT(result.reason == (is_parent ? Errc::none : Errc::not_child_agent));
@@ -357,9 +357,9 @@ TEST_CASE("S1-P11: of several deletes at once exactly one executes", "[property]
               continue;
             }
             const VerbResult result =
-                stage.agent(root).terminate({.on_settled = [&](const TerminateReport&) { ++reports; }});
+                stage.agent(root).terminate({.on_settled = [&](const StopReport&) { ++reports; }});
             if (!result.accepted() || result.took_effect() == before ||
-                (before && result.reason != Errc::terminating))
+                (before && result.reason != Errc::agent_terminating))
               stage.wrong.push_back("delete of " + Stage::id(root));
             for (std::size_t i = 0; i < stage.size(); ++i)
               if (stage.within(i, root)) deleted[i] = true;

@@ -126,7 +126,7 @@ class World {
         if (!sent_.empty()) remove(sent_[op.second % sent_.size()].id);
         break;
       case Do::clear:
-        RC_ASSERT(agent_.clear_queue().value() == model_.clear());
+        RC_ASSERT(agent_.drop_queue().value() == model_.clear());
         break;
       case Do::answer:
         if (std::exchange(model_.running, std::nullopt)) t_.llm->answer("a", "words");
@@ -183,7 +183,8 @@ class World {
 
   void abort(bool clears) {
     const bool waits = model_.running.has_value();
-    RC_ASSERT(agent_.abort({.clear_queue = clears}).took_effect() == waits);
+    RC_ASSERT(agent_.abort({.queue = clears ? QueueAction::drop : QueueAction::deliver}).took_effect() ==
+              waits);
     model_.running.reset();
     if (clears && waits) clear();
   }

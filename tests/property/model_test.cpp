@@ -63,7 +63,8 @@ void apply(World& world, TreeModel& model, const Command& c) {
       break;
     }
     case What::abort:
-      same(answer_of(agent_of(tree, c).abort({.clear_queue = c.flag})), model.abort(c.id(), c.flag));
+      same(answer_of(agent_of(tree, c).abort({.queue = c.flag ? QueueAction::drop : QueueAction::deliver})),
+           model.abort(c.id(), c.flag));
       break;
     case What::stop:
       same(counted(world, agent_of(tree, c).stop(world.stop_options(c))),
@@ -73,10 +74,12 @@ void apply(World& world, TreeModel& model, const Command& c) {
       same(counted(world, tree.stop_all(world.stop_options(c))), model.stop("", true, ""));
       break;
     case What::resume:
-      same(answer_of(agent_of(tree, c).resume({.cascade = c.flag})), model.resume(c.id(), c.flag));
+      same(answer_of(agent_of(tree, c).resume({.scope = c.flag ? Scope::subtree : Scope::agent})),
+           model.resume(c.id(), c.flag));
       break;
     case What::resume_all:
-      same(answer_of(tree.resume_all({.cascade = c.flag})), model.resume("", c.flag));
+      same(answer_of(tree.resume_all({.scope = c.flag ? Scope::subtree : Scope::agent})),
+           model.resume("", c.flag));
       break;
     case What::terminate:
       same(counted(world, agent_of(tree, c).terminate(world.terminate_options(c))),
@@ -174,7 +177,8 @@ TEST_CASE("small budgets and interfering callbacks break no guarantee", "[proper
                static_cast<void>(agent_of(tree, c).send("m"));
                break;
              case What::abort:
-               static_cast<void>(agent_of(tree, c).abort({.clear_queue = c.flag}));
+               static_cast<void>(
+                   agent_of(tree, c).abort({.queue = c.flag ? QueueAction::drop : QueueAction::deliver}));
                break;
              case What::stop:
                static_cast<void>(agent_of(tree, c).stop(world.stop_options(c)));
@@ -183,10 +187,10 @@ TEST_CASE("small budgets and interfering callbacks break no guarantee", "[proper
                static_cast<void>(tree.stop_all(world.stop_options(c)));
                break;
              case What::resume:
-               static_cast<void>(agent_of(tree, c).resume({.cascade = c.flag}));
+               static_cast<void>(agent_of(tree, c).resume({.scope = c.flag ? Scope::subtree : Scope::agent}));
                break;
              case What::resume_all:
-               static_cast<void>(tree.resume_all({.cascade = c.flag}));
+               static_cast<void>(tree.resume_all({.scope = c.flag ? Scope::subtree : Scope::agent}));
                break;
              case What::terminate:
                static_cast<void>(agent_of(tree, c).terminate(world.terminate_options(c)));

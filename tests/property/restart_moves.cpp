@@ -126,7 +126,7 @@ const std::vector<RestartStep> restart_steps{
     {"remove a queued message", [](RestartWorld&, const Agent& a,
                                    const RestartMove& m) { return told(a.remove_queued(waiting_of(a, m))); }},
     {"clear the queue",
-     [](RestartWorld&, const Agent& a, const RestartMove&) { return told(a.clear_queue()); }},
+     [](RestartWorld&, const Agent& a, const RestartMove&) { return told(a.drop_queue()); }},
     {"approve",
      [](RestartWorld& w, const Agent&, const RestartMove& m) {
        constexpr std::array scopes{GrantScope::once, GrantScope::agent, GrantScope::subtree};
@@ -152,16 +152,19 @@ const std::vector<RestartStep> restart_steps{
      }},
     {"stop",
      [](RestartWorld&, const Agent& a, const RestartMove& m) {
-       return told(a.stop({.cascade = m.other % 4 != 0, .reason = "r", .when = when_of(m)}));
+       return told(a.stop(
+           {.scope = m.other % 4 != 0 ? Scope::subtree : Scope::agent, .reason = "r", .when = when_of(m)}));
      }},
     {"stop below", [](RestartWorld&, const Agent& a,
-                      const RestartMove&) { return told(a.stop({.descendants_only = true})); }},
+                      const RestartMove&) { return told(a.stop({.scope = Scope::descendants})); }},
     {"stop all",
      [](RestartWorld& w, const Agent&, const RestartMove& m) {
        return m.other % 3 == 0 ? told(w.tree().stop_all()) : std::string("not now");
      }},
-    {"resume", [](RestartWorld&, const Agent& a,
-                  const RestartMove& m) { return told(a.resume({.cascade = m.other % 4 != 0})); }},
+    {"resume",
+     [](RestartWorld&, const Agent& a, const RestartMove& m) {
+       return told(a.resume({.scope = m.other % 4 != 0 ? Scope::subtree : Scope::agent}));
+     }},
     {"resume", [](RestartWorld&, const Agent& a, const RestartMove&) { return told(a.resume()); }},
     {"resume all",
      [](RestartWorld& w, const Agent&, const RestartMove&) { return told(w.tree().resume_all()); }},
@@ -176,7 +179,7 @@ const std::vector<RestartStep> restart_steps{
     {"interrupt",
      [](RestartWorld&, const Agent& a, const RestartMove& m) {
        InterruptOptions options;
-       options.scope = m.other % 2 ? InterruptScope::subtree : InterruptScope::turn;
+       options.scope = m.other % 2 ? Scope::subtree : Scope::agent;
        options.queue = std::array{QueueAction::deliver, QueueAction::hold,
                                   QueueAction::drop}[static_cast<std::size_t>(m.other % 3)];
        return told(a.interrupt(options));
@@ -185,7 +188,8 @@ const std::vector<RestartStep> restart_steps{
      [](RestartWorld&, const Agent& a, const RestartMove&) { return told(a.release_queue()); }},
     {"terminate",
      [](RestartWorld&, const Agent& a, const RestartMove& m) {
-       return told(a.terminate({.when = when_of(m), .forks = m.other % 5 ? Forks::keep : Forks::terminate}));
+       return told(
+           a.terminate({.when = when_of(m), .scope = m.other % 5 ? Scope::subtree : Scope::with_forks}));
      }},
     {"fork",
      [](RestartWorld&, const Agent& a, const RestartMove& m) {

@@ -358,12 +358,7 @@ std::string RestartWorld::note(const SendResult& sent) {
   if (!sent) return std::string(to_string(sent.reason));
   numbers_[sent.id.value] = messages_.size();
   messages_.push_back(sent.id);
-  return "sent";
-}
-
-std::string RestartWorld::note(const SteerResult& steered) {
-  if (!steered) return std::string(to_string(steered.reason));
-  return note(SendResult{.id = steered.id}) + ' ' + std::string(to_string(steered.when));
+  return sent.ended_call ? "sent now" : "sent";
 }
 
 std::string RestartWorld::number_of(MessageId id) const {

@@ -84,7 +84,6 @@ class RestartWorld {
   // The text of a message. It says what the model does with it.
   std::string text(std::string_view script) { return std::string(script) + ' ' + std::to_string(++texts_); }
   std::string note(const SendResult& sent);
-  std::string note(const SteerResult& steered);
   MessageId message(std::size_t number) const {
     return messages_.empty() ? MessageId() : messages_[number % messages_.size()];
   }

@@ -182,7 +182,7 @@ void Stage::leave() {
   for (std::size_t i = 0; i < size(); ++i) {
     if (member(i).was == Was::paused) static_cast<void>(agents_[i].pause());
     if (member(i).was == Was::held) static_cast<void>(agents_[i].interrupt({.queue = QueueAction::hold}));
-    if (member(i).was == Was::stopped) static_cast<void>(agents_[i].stop({.cascade = false}));
+    if (member(i).was == Was::stopped) static_cast<void>(agents_[i].stop({.scope = Scope::agent}));
   }
   t.settle();
 }

@@ -45,7 +45,7 @@ TEST_CASE("S1-P10: a stop by cascade does what a direct stop does", "[property][
            for (std::size_t i = direct.size(); i-- > 0;)  // children first, so that each stop is a stop
              if (direct.hit(i) &&
                  !direct.agent(i)
-                      .stop({.cascade = false,
+                      .stop({.scope = Scope::agent,
                              .on_settled =
                                  [&](const StopReport& r) { dropped_directly += r.messages_dropped; }})
                       .took_effect())
@@ -99,7 +99,7 @@ TEST_CASE("S1-P11: of several stops at once exactly one executes", "[property][S
          std::size_t executed = 0;
          for (const VerbResult& result : results) {
            RC_ASSERT((result.accepted() && result.quiet));
-           RC_ASSERT(result.reason == (result.took_effect() ? Errc::none : Errc::stopping));
+           RC_ASSERT(result.reason == (result.took_effect() ? Errc::none : Errc::agent_stopping));
            executed += result.took_effect() ? 1 : 0;
          }
          RC_ASSERT(executed == 1U);
@@ -131,7 +131,7 @@ TEST_CASE("S1-P11: stops of an agent and its ancestors and descendants leave one
              const VerbResult result =
                  stage.agent(root).stop({.on_settled = [&](const StopReport&) { ++reports; }});
              if (!result.accepted() || result.took_effect() == closed[root] ||
-                 (closed[root] && result.reason != Errc::stopping))
+                 (closed[root] && result.reason != Errc::agent_stopping))
                stage.wrong.push_back("stop of " + Stage::id(root));
              for (std::size_t i = 0; i < stage.size(); ++i)
                if (stage.within(i, root)) closed[i] = true;
@@ -188,9 +188,11 @@ TEST_CASE("S1-P12: a stopping agent refuses every new operation", "[property][S1
             RC_ASSERT(
                 (aborted.accepted() && !aborted.took_effect() && aborted.reason == Errc::not_waiting_llm));
             const VerbResult stopped = agent.stop();
-            RC_ASSERT((stopped.accepted() && !stopped.took_effect() && stopped.reason == Errc::stopping));
+            RC_ASSERT(
+                (stopped.accepted() && !stopped.took_effect() && stopped.reason == Errc::agent_stopping));
             const VerbResult resumed = agent.resume();
-            RC_ASSERT((!resumed.accepted() && !resumed.took_effect() && resumed.reason == Errc::stopping));
+            RC_ASSERT(
+                (!resumed.accepted() && !resumed.took_effect() && resumed.reason == Errc::agent_stopping));
             RC_ASSERT(stage.state(i) == AgentState::stopping);
           }
         };

@@ -243,8 +243,8 @@ TEST_CASE("S1-P8: a stop stops every descendant", "[property][S1-P8][E1][E5][C15
                      (stage.inside(i) || is_stop_state(stage.before.states[i])));
          const StopReport& report = stop.reports.at(0);
          RC_ASSERT(report.agent_id == Stage::id(stage.target()));
-         RC_ASSERT(text(sorted(report.cascade_stopped)) == text(stage.open_descendants(stage.target())));
-         RC_ASSERT(out_of_order(stage, report.cascade_stopped) == "");
+         RC_ASSERT(text(sorted(report.descendants)) == text(stage.open_descendants(stage.target())));
+         RC_ASSERT(out_of_order(stage, report.descendants) == "");
          for (const std::string& id : report.abandoned) {
            const std::size_t i = std::stoul(id.substr(1));
            RC_ASSERT((scene.grace_over && stage.inside(i)));

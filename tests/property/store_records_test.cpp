@@ -35,7 +35,7 @@ std::string act_on_any(RestartWorld& world, int what, std::size_t which) {
     return "(with history)";
   }
   const Agent& agent = agents[which % agents.size()];
-  const Forks forks = which % 2 ? Forks::keep : Forks::terminate;
+  const Scope scope = which % 2 ? Scope::subtree : Scope::with_forks;
   switch (what % 8) {
     case 1:
     case 2:
@@ -46,10 +46,10 @@ std::string act_on_any(RestartWorld& world, int what, std::size_t which) {
       return "(fork at 1)";
     case 4:
     case 5:
-      static_cast<void>(agent.terminate({.forks = forks}));
+      static_cast<void>(agent.terminate({.scope = scope}));
       return "(delete)";
     case 6:
-      static_cast<void>(agent.terminate({.when = StopWhen::after_turn, .forks = forks}));
+      static_cast<void>(agent.terminate({.when = StopWhen::after_turn, .scope = scope}));
       return "(delete later)";
     default:
       static_cast<void>(world.note(agent.send(world.text("say"))));
@@ -94,7 +94,7 @@ TEST_CASE("no sequence of verbs leaves a record without an agent", "[property][p
     check_records(world, names);
     std::vector<Agent> agents;
     world.tree().walk([&](const Agent& agent) { agents.push_back(agent); });
-    for (const Agent& agent : agents) static_cast<void>(agent.terminate({.forks = Forks::terminate}));
+    for (const Agent& agent : agents) static_cast<void>(agent.terminate({.scope = Scope::with_forks}));
     world.settle();
     executor->run_all();
     world.settle();

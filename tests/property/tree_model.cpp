@@ -14,8 +14,8 @@ std::string sorted(std::vector<std::string> words) {
 }
 
 Errc found(AgentState state) {
-  if (state == AgentState::stopping) return Errc::stopping;
-  return state == AgentState::stopped ? Errc::stopped : Errc::terminating;
+  if (state == AgentState::stopping) return Errc::agent_stopping;
+  return state == AgentState::stopped ? Errc::agent_stopped : Errc::agent_terminating;
 }
 
 Errc refusal(AgentState state) {
@@ -90,14 +90,14 @@ Reply TreeModel::send(const std::string& id, const std::string& text) {
   return {true, true, Errc::none};
 }
 
-Reply TreeModel::abort(const std::string& id, bool clear_queue) {
+Reply TreeModel::abort(const std::string& id, bool drop_queue) {
   Node* const n = find(id);
   if (!n) return {false, false, Errc::agent_not_found};
   if (!open(*n) || n->own != AgentState::waiting_llm) return {true, false, Errc::not_waiting_llm};
   n->own = AgentState::idle;
   n->aborted = true;
   if (n->current) n->current->cut = true;
-  ops_.push_back({Verb::abort, n, true, false, clear_queue ? n->queue.size() : 0});
+  ops_.push_back({Verb::abort, n, true, false, drop_queue ? n->queue.size() : 0});
   return {true, true, Errc::none};
 }
 
@@ -135,9 +135,9 @@ Reply TreeModel::resume(const std::string& id, bool cascade) {
   if (!n) return {false, false, Errc::agent_not_found};
   const AgentState now = visible(*n);
   if (now == AgentState::terminating || n->gate == Gate::terminate || deleted_above(*n))
-    return {false, false, Errc::terminating};
+    return {false, false, Errc::agent_terminating};
   if (now == AgentState::stopping || (n->widening && !closed_above(*n)))
-    return {false, false, Errc::stopping};
+    return {false, false, Errc::agent_stopping};
   if (closed_above(*n)) return {false, false, Errc::parent_stopped};
   if (now != AgentState::stopped) return {true, false, Errc::not_stopped};
   ops_.push_back({Verb::resume, n, true, cascade && n->gate == Gate::tree, 0});
@@ -154,7 +154,7 @@ Reply TreeModel::terminate(const std::string& id, const std::string& caller) {
   if (const Errc no = refuse_caller(*n, caller); no != Errc::none) return {false, false, no};
   if (n->gate == Gate::terminate || deleted_above(*n)) {
     ops_.push_back({Verb::terminate, n, false, true, 0});
-    return {true, false, Errc::terminating};
+    return {true, false, Errc::agent_terminating};
   }
   if (can_process(n->own))
     n->own = closed_above(*n) ? AgentState::stopping : AgentState::terminating;
@@ -244,7 +244,7 @@ void TreeModel::settle() {
 void TreeModel::start(const Op& op) {
   Node& n = *op.node;
   if (op.verb == Verb::abort) {
-    drop(n, op.clear, "queue_cleared");
+    drop(n, op.clear, "queue_dropped");
     return;
   }
   if (op.verb == Verb::resume) return;

@@ -37,7 +37,7 @@ class TreeModel {
   // At once. An empty parent means a root; an empty id in stop() and resume() means all.
   Errc create(const std::string& parent, const std::string& id, ModelSpec spec);
   Reply send(const std::string& id, const std::string& text);
-  Reply abort(const std::string& id, bool clear_queue);
+  Reply abort(const std::string& id, bool drop_queue);
   Reply stop(const std::string& id, bool cascade, const std::string& caller);
   Reply resume(const std::string& id, bool cascade);
   Reply terminate(const std::string& id, const std::string& caller);

@@ -61,7 +61,7 @@ inline std::ostream& operator<<(std::ostream& out, const Command& c) {
       return out << "send(\"" << c.id() << "\")";
     case What::abort:
       return out << "abort(\"" << c.id() << "\""
-                 << ", clear_queue" << flag;
+                 << ", drop_queue" << flag;
     case What::stop:
       return out << "stop(\"" << c.id() << "\", caller" << rest << ", cascade" << flag;
     case What::stop_all:
@@ -117,17 +117,17 @@ class World {
   StopOptions stop_options(const Command& c) {
     StopOptions options;
     options.caller = c.what == What::stop_all ? "" : c.second();
-    options.cascade = c.flag || c.what == What::stop_all;
+    options.scope = c.flag || c.what == What::stop_all ? Scope::subtree : Scope::agent;
     options.on_settled = [this, number = verbs++](const StopReport& r) {
-      report(number, "stop " + r.agent_id, r.cascade_stopped, r.abandoned, r.messages_dropped);
+      report(number, "stop " + r.agent_id, r.descendants, r.abandoned, r.messages_dropped);
     };
     return options;
   }
   TerminateOptions terminate_options(const Command& c) {
     TerminateOptions options;
     options.caller = c.second();
-    options.on_settled = [this, number = verbs++](const TerminateReport& r) {
-      report(number, "terminate " + r.agent_id, r.cascade_terminated, r.abandoned, r.messages_dropped);
+    options.on_settled = [this, number = verbs++](const StopReport& r) {
+      report(number, "terminate " + r.agent_id, r.descendants, r.abandoned, r.messages_dropped);
     };
     return options;
   }

@@ -43,7 +43,7 @@ enum class Act : std::uint8_t {
   terminate,
   cancel_call,
   complete_call,
-  clear_queue,
+  drop_queue,
   edit_queued,
   remove_queued,
   grant,

@@ -43,7 +43,7 @@ const std::array<Choices, 15> features = {{
     {{Act::pause, 4}, {Act::unpause, 4}, {Act::pause_all, 1}, {Act::unpause_all, 1}},
     {{Act::steer, 5}, {Act::simulate, 2}},
     {{Act::time_passes, 4}, {Act::next_timer, 5}, {Act::renew, 2}, {Act::send_with_deadline, 4}},
-    {{Act::send_urgent, 3}, {Act::clear_queue, 2}, {Act::edit_queued, 2}, {Act::remove_queued, 2}},
+    {{Act::send_urgent, 3}, {Act::drop_queue, 2}, {Act::edit_queued, 2}, {Act::remove_queued, 2}},
     {{Act::fork, 3},
      {Act::rewind, 2},
      {Act::regenerate, 3},

@@ -231,7 +231,7 @@ void World::grant(const Command& command, const Agent& who, BudgetRules::Scope s
 
 bool World::act_on_mailbox(const Command& command) {
   const Agent who = agent(command.n[0]);
-  if (command.act == Act::clear_queue || command.act == Act::remove_queued) may_drop(who.id());
+  if (command.act == Act::drop_queue || command.act == Act::remove_queued) may_drop(who.id());
   switch (command.act) {
     case Act::send:
     case Act::send_urgent: {
@@ -268,7 +268,7 @@ bool World::act_on_mailbox(const Command& command) {
       SteerOptions options;
       options.when = command.n[1] % 2 == 1 ? SteerWhen::now : SteerWhen::next_step;
       options.fallback = command.n[2] % 3 == 2 ? SteerFallback::give_back : SteerFallback::queue;
-      const SteerResult steered = who.steer(message(), options);
+      const SendResult steered = who.steer(message(), options);
       note_send(command, who, {steered.reason, steered.id}, false);
       if (steered && options.fallback == SteerFallback::give_back && !killed_)
         messages_.goes_back(steered.id);
@@ -277,8 +277,8 @@ bool World::act_on_mailbox(const Command& command) {
     case Act::release_queue:
       note_result(command, who.release_queue());
       return true;
-    case Act::clear_queue:
-      note_result(command, who.clear_queue());
+    case Act::drop_queue:
+      note_result(command, who.drop_queue());
       return true;
     case Act::edit_queued:
     case Act::remove_queued: {

@@ -41,7 +41,7 @@ bool World::act_on_documents(const Command& command) {
 
 void World::export_some(const Command& command) {
   const Agent who = agent(command.n[0]);
-  const ExportOptions options{.descendants = command.n[1] % 4 != 3};
+  const ExportOptions options{.scope = command.n[1] % 4 != 3 ? Scope::subtree : Scope::agent};
   const auto text = [&] {
     const test::LibraryCode library;
     return agentcore::export_agents(who, options);
@@ -50,7 +50,7 @@ void World::export_some(const Command& command) {
   if (!text) return check_not_exported(who, text.error());
   ExportedAgents one;
   one.seen.text = text.value();
-  add_to_document(one, who, options.descendants, false);
+  add_to_document(one, who, options.scope == Scope::subtree, false);
   documents_->all.push_front(std::move(one));
   if (documents_->all.size() > most_documents) documents_->all.pop_back();
   if (command.n[2] % 2 == 0) check_in_another_tree(documents_->all.front());

@@ -17,11 +17,11 @@ namespace {
 constexpr std::size_t most_scopes = 4;
 
 // A verb that a scope calls is refused by these, and they go on.
-bool is_protected(const Agent& agent, ScopePolicy policy) {
+bool is_protected(const Agent& agent, StopVerb policy) {
   const auto role = agent.role();
   if (!role) return true;  // it is gone
   return role.value() == AgentRole::user ||
-         (role.value() == AgentRole::system && policy == ScopePolicy::terminate);
+         (role.value() == AgentRole::system && policy == StopVerb::terminate);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ bool World::act_on_scopes(const Command& command) {
 }
 
 void World::open_scope(const Command& command) {
-  const ScopePolicy policy = command.n[1] % 3 == 2 ? ScopePolicy::stop : ScopePolicy::terminate;
+  const StopVerb policy = command.n[1] % 3 == 2 ? StopVerb::stop : StopVerb::terminate;
   const Agent parent = agent(command.n[0]);
   const bool of_tree = command.n[2] % 4 == 3;
   if (scopes_->all.size() == most_scopes) close_scope(scopes_->all.front(), 2);
@@ -156,7 +156,7 @@ void World::close_scope(ScopeOfHost& one, std::uint32_t how) {
     const bool took_effect = were_open[i] && !gone.contains(id);
     gone.merge(gates_.subtree(id));
     resumed_.erase(id);
-    if (one.policy == ScopePolicy::terminate) {
+    if (one.policy == StopVerb::terminate) {
       gates_.goes(id, false);
       gates_.stopped(id, true);
     } else {

@@ -14,7 +14,7 @@ namespace agentcore::sim {
 
 struct ScopeOfHost {
   TerminateScope scope;
-  ScopePolicy policy;
+  StopVerb policy;
   std::string parent;              // empty: it makes roots
   bool is_of_tree = false;         // that there is; else of an agent that was gone, perhaps with its tree
   std::vector<Agent> agents = {};  // the oldest first

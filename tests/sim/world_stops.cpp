@@ -14,8 +14,9 @@ namespace {
 StopOptions stop_options(const Command& command) {
   const test::HostCode host;
   StopOptions options;
-  options.cascade = command.n[1] % 4 != 3;
-  options.descendants_only = command.n[1] % 7 == 6;
+  options.scope = command.n[1] % 7 == 6   ? Scope::descendants
+                  : command.n[1] % 4 == 3 ? Scope::agent
+                                          : Scope::subtree;
   options.reason = reason_of_host;
   options.when = one_of(std::array{StopWhen::now, StopWhen::now, StopWhen::after_step, StopWhen::after_turn},
                         command.n[2]);
@@ -51,10 +52,10 @@ std::string World::caller(const Command& command, const std::string& id) const {
   return options % 4 == 2 ? agent(options).id() : std::string();
 }
 
-// An agent stops and deletes only its own children, and with descendants_only those of itself.
+// An agent stops and deletes only its own children, and with Scope::descendants those of itself.
 void World::check_caller(const std::string& caller, const std::string& id, const VerbResult& result) {
   if (caller.empty() || caller == id || killed_) return;
-  const bool is_gone = result.status == VerbStatus::no_effect && result.reason == Errc::terminating;
+  const bool is_gone = result.status == VerbStatus::no_effect && result.reason == Errc::agent_terminating;
   verdict_.require(result.status == VerbStatus::refused || is_gone || gates_.parent_of(id) == caller, "G1",
                    caller + " has stopped " + id + ", which is no child of it");
 }
@@ -89,7 +90,9 @@ bool World::act_by_stop(const Command& command) {
   switch (command.act) {
     case Act::abort: {
       const std::uint64_t turn = turn_between_polls(id);
-      const VerbResult result = who.abort({.clear_queue = command.n[1] % 2 == 1, .reason = reason_of_host});
+      const VerbResult result =
+          who.abort({.queue = command.n[1] % 2 == 1 ? QueueAction::drop : QueueAction::deliver,
+                     .reason = reason_of_host});
       note_result(command, result);
       if (result.took_effect()) gates_.turn_cut(id);
       if (result.took_effect()) turn_rules_.ended_by_verb(id, turn, TurnOutcome::aborted);
@@ -97,14 +100,14 @@ bool World::act_by_stop(const Command& command) {
     }
     case Act::interrupt: {
       InterruptOptions options;
-      options.scope = command.n[1] % 3 == 2 ? InterruptScope::subtree : InterruptScope::turn;
+      options.scope = command.n[1] % 3 == 2 ? Scope::subtree : Scope::agent;
       options.queue =
           one_of(std::array{QueueAction::deliver, QueueAction::hold, QueueAction::drop}, command.n[2]);
       if (command.n[1] % 5 == 4) options.message = some_message(command.n[2]);
       options.reason = reason_of_host;
       options.cut = one_of(std::array{StopCut::all, StopCut::few, StopCut::none}, options_in(command.n[1]));
       cuts_later_ = cuts_later_ || options.cut != StopCut::all;
-      const bool of_message = bool(options.message), below = options.scope == InterruptScope::subtree;
+      const bool of_message = bool(options.message), below = options.scope == Scope::subtree;
       const std::uint64_t turn = turn_between_polls(id);
       if (below && options.queue == QueueAction::hold && who.is_queue_held().value_or(false))
         hold_grows_ = true;
@@ -147,9 +150,9 @@ bool World::act_by_stop(const Command& command) {
       options.caller = by;
       reports_.grace(options.grace.value_or(Duration(0)));
       const StopWhen when = options.when;
-      const bool now = when == StopWhen::now, cascade = options.cascade;
+      const bool now = when == StopWhen::now, cascade = options.scope == Scope::subtree;
       const std::optional<TimePoint> escalates = escalation(options.escalate_after);
-      const bool below = options.descendants_only;
+      const bool below = options.scope == Scope::descendants;
       const std::vector<std::string> children =
           gates_.children(id);  // a callback of the stop may create more
       const VerbResult result = who.stop(std::move(options));
@@ -175,7 +178,7 @@ bool World::act_by_stop(const Command& command) {
     }
     case Act::resume: {
       const bool cascade = command.n[1] % 4 != 3;
-      const VerbResult result = who.resume({.cascade = cascade});
+      const VerbResult result = who.resume({.scope = cascade ? Scope::subtree : Scope::agent});
       note_result(command, result);
       if (result.took_effect()) note_resumed(id, cascade);
       return true;
@@ -185,15 +188,15 @@ bool World::act_by_stop(const Command& command) {
       options.reason = reason_of_host;
       options.when = stop_options(command).when;
       options.escalate_after = stop_options(command).escalate_after;
-      options.forks = command.n[1] % 5 == 4 ? Forks::terminate : Forks::keep;
-      const bool with_forks = options.forks == Forks::terminate;
+      const bool with_forks = command.n[1] % 5 == 4;
+      if (with_forks) options.scope = Scope::with_forks;
       const StopWhen when = options.when;
       const bool now = when == StopWhen::now;
       const std::optional<TimePoint> escalates = escalation(options.escalate_after);
       if (command.n[1] % 3 == 2) options.grace = duration(command.n[1] / 3);
       reports_.grace(options.grace.value_or(Duration(0)));
       const std::size_t report = reports_.add();
-      options.on_settled = [this, report](const TerminateReport&) { settled(report); };
+      options.on_settled = [this, report](const StopReport&) { settled(report); };
       const std::string by = caller(command, id);
       options.caller = by;
       options.cut = one_of(std::array{StopCut::all, StopCut::few, StopCut::none}, options_in(command.n[1]));
@@ -220,8 +223,7 @@ bool World::act_on_tree(const Command& command) {
   switch (command.act) {
     case Act::stop_all: {
       StopOptions options = stop_options(command);
-      options.cascade = true;
-      options.descendants_only = false;
+      options.scope = Scope::subtree;
       may_cut_later(options);
       const StopWhen when = options.when;
       const bool now = when == StopWhen::now;

@@ -116,7 +116,7 @@ void act(const Agent& agent, int verb) {
     case 5:
       return static_cast<void>(agent.stop({.when = StopWhen::after_step}));
     default:
-      return static_cast<void>(agent.interrupt({.scope = InterruptScope::subtree}));
+      return static_cast<void>(agent.interrupt({.scope = Scope::subtree}));
   }
 }
 

@@ -333,7 +333,7 @@ struct World {
     step([&] {
       counts.expected += parent
                              .terminate({.reason = "a reason that is long",
-                                         .on_settled = [this](const TerminateReport&) { ++counts.reports; }})
+                                         .on_settled = [this](const StopReport&) { ++counts.reports; }})
                              .accepted();
     });
     drive();

@@ -175,7 +175,7 @@ TEST_CASE("an interrupt of a subtree whose thread is slow does not touch the nex
     std::atomic<bool> returned{false};
     std::jthread thread([&] {
       at_next_allocation(&SlowAllocation::allocate, &slow);
-      static_cast<void>(before.interrupt({.scope = InterruptScope::subtree,
+      static_cast<void>(before.interrupt({.scope = Scope::subtree,
                                           .queue = QueueAction::hold,
                                           .reason = "a reason that needs memory of its own"}));
       at_next_allocation(nullptr, nullptr);
@@ -217,7 +217,7 @@ TEST_CASE("holds and interrupts of a subtree do not land in a later life of its 
           for (int i = 0; i < 10; ++i) {
             if (member == 0)
               static_cast<void>(before.interrupt(
-                  {.scope = InterruptScope::subtree, .queue = QueueAction::hold, .reason = "for a test"}));
+                  {.scope = Scope::subtree, .queue = QueueAction::hold, .reason = "for a test"}));
             else
               static_cast<void>(before.release_queue());
           }
@@ -252,7 +252,7 @@ TEST_CASE("a hold of a subtree and its release from two threads leave all of it 
   const Agent child = agent.create_child().value();
   std::atomic<int> without_effect{0};
   const auto hold = [&] {
-    const VerbResult held = agent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold});
+    const VerbResult held = agent.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold});
     without_effect += !held.took_effect();
   };
   for (int round = 0; round < 3000; ++round) {

@@ -73,7 +73,7 @@ TEST_CASE("a hundred thousand created and deleted agents leave nothing behind",
     {
       TerminateScope outer(tree);
       const Agent agent = outer.create(spec).value();
-      TerminateScope inner(agent, cycle % 2 ? ScopePolicy::stop : ScopePolicy::terminate);
+      TerminateScope inner(agent, cycle % 2 ? StopVerb::stop : StopVerb::terminate);
       const Agent child = inner.create().value();
       (cycle < settled_in ? highest_slot : highest_later) =
           std::max(cycle < settled_in ? highest_slot : highest_later, slot_of(child));
@@ -109,7 +109,7 @@ TEST_CASE("nested and moved scopes leave nothing behind", "[stop][leak][G13]") {
     const Agent a = first.create().value();
     TerminateScope second(a);
     const Agent b = second.create().value();
-    TerminateScope third(b, ScopePolicy::stop);
+    TerminateScope third(b, StopVerb::stop);
     static_cast<void>(third.create());
     TerminateScope moved(std::move(second));
     if (cycle % 3 == 0) static_cast<void>(third.release());

@@ -55,7 +55,7 @@ TEST_CASE("an agent settles if its last call ends while the settling walk visits
           "[stop][G4][G13][X13]") {
   using Verb = std::function<void(const Agent&)>;
   const Verb stop = [](const Agent& agent) { static_cast<void>(agent.stop()); };
-  const Verb stop_alone = [](const Agent& agent) { static_cast<void>(agent.stop({.cascade = false})); };
+  const Verb stop_alone = [](const Agent& agent) { static_cast<void>(agent.stop({.scope = Scope::agent})); };
   const Verb terminate = [](const Agent& agent) { static_cast<void>(agent.terminate()); };
   const std::vector<Verb> verbs{stop, stop_alone, terminate};
   for (std::size_t which = 0; which < 7; ++which) {
@@ -94,7 +94,7 @@ TEST_CASE("any verbs in any order settle one step of the loop at a time", "[stop
           reports_wanted += agent.stop({.on_settled = told}).accepted();
           break;
         case 1:
-          reports_wanted += agent.stop({.cascade = false, .on_settled = told}).accepted();
+          reports_wanted += agent.stop({.scope = Scope::agent, .on_settled = told}).accepted();
           break;
         case 2:
           reports_wanted += agent.terminate({.on_settled = told}).accepted();
@@ -103,7 +103,7 @@ TEST_CASE("any verbs in any order settle one step of the loop at a time", "[stop
           static_cast<void>(agent.abort());
           break;
         case 4:
-          static_cast<void>(agent.resume({.cascade = dice.below(2) == 0}));
+          static_cast<void>(agent.resume({.scope = dice.below(2) == 0 ? Scope::subtree : Scope::agent}));
           break;
         case 5:
           slow.client.cancel_stopped();
@@ -156,7 +156,7 @@ TEST_CASE("a stop and a delete of its parent settle with a stopped agent below",
 
 TEST_CASE("a stop waits for running agents below an agent that was stopped alone", "[stop][G3][G4]") {
   SlowTree slow;
-  static_cast<void>(slow.agents[1].stop({.cascade = false}));
+  static_cast<void>(slow.agents[1].stop({.scope = Scope::agent}));
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   slow.ask(3);
   int reports = 0;
@@ -182,15 +182,15 @@ TEST_CASE("a stop waits for running agents below an agent that was stopped alone
 TEST_CASE("a stop that is widened to the children has to settle before a resume", "[stop][G3][G4]") {
   SlowTree slow;
   slow.ask(3);
-  static_cast<void>(slow.agents[1].stop({.cascade = false}));
+  static_cast<void>(slow.agents[1].stop({.scope = Scope::agent}));
   slow.poll(20);
   REQUIRE(slow.agents[1].state().value() == AgentState::stopped);
   CHECK(slow.agents[3].state().value() == AgentState::waiting_llm);
 
   CHECK(slow.agents[1].stop().took_effect());
-  CHECK(slow.agents[1].resume().reason == Errc::stopping);
+  CHECK(slow.agents[1].resume().reason == Errc::agent_stopping);
   slow.poll(20);
-  CHECK(slow.agents[1].resume().reason == Errc::stopping);
+  CHECK(slow.agents[1].resume().reason == Errc::agent_stopping);
   slow.client.cancel_stopped();
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   CHECK(slow.agents[3].state().value() == AgentState::stopped);
@@ -242,7 +242,7 @@ TEST_CASE("a widened stop that walks below a delete leaves nothing behind for it
   SlowTree slow;
   const Agent leaf = slow.agents[3].create_child().value();
   static_cast<void>(leaf.stop());
-  static_cast<void>(slow.agents[1].stop({.cascade = false}));
+  static_cast<void>(slow.agents[1].stop({.scope = Scope::agent}));
   REQUIRE(drive(slow.runtime, slow.tree) == "");
   slow.ask(3);
   // The widened stop walks first and finds the gate of the delete closed above: agent 3 waits for its call,

@@ -141,7 +141,7 @@ TEST_CASE("of a hundred concurrent stops exactly one takes effect", "[stop][race
             const VerbResult stop = root.stop({.on_settled = [&](const StopReport&) { ++reports; }});
             stopped += stop.accepted() && stop.took_effect();
             refused += stop.accepted() && !stop.took_effect() &&
-                       (stop.reason == Errc::stopping || stop.reason == Errc::stopped);
+                       (stop.reason == Errc::agent_stopping || stop.reason == Errc::agent_stopped);
           }
         },
         [&] { runtime.poll(); });

@@ -27,7 +27,7 @@ struct Seen {
 };
 
 struct Sent {
-  SteerResult result;
+  SendResult result;
   std::string text;
 };
 
@@ -94,7 +94,7 @@ TEST_CASE("each steered message has exactly one fate", "[stop][race][steer][G8][
                 .when = dice.below(2) ? SteerWhen::now : SteerWhen::next_step,
                 .fallback = dice.below(2) ? SteerFallback::queue : SteerFallback::give_back};
             std::string text = std::to_string(round) + "." + std::to_string(i);
-            const SteerResult result = agent.steer(text, options);
+            const SendResult result = agent.steer(text, options);
             sent.push_back({result, std::move(text)});
           }
         },
@@ -117,7 +117,7 @@ TEST_CASE("each steered message has exactly one fate", "[stop][race][steer][G8][
       const Seen& what = seen[one.result.id];
       REQUIRE(problem_of(one, what, history) == "");
       ++fates[static_cast<std::size_t>(what.fate.fate)];
-      taken_now += one.result.when == SteerWhen::now;
+      taken_now += one.result.ended_call;
     }
     seen.clear();
     CHECK(agent.terminate().took_effect());
@@ -144,7 +144,7 @@ TEST_CASE("a steer that meets a stop is refused or gets its fate before the agen
   std::size_t accepted = 0, refused = 0;
   for (int round = 0; round < 4000 || (round < 100000 && (accepted == 0 || refused == 0)); ++round) {
     agent = tree.create({.handler = [](const Agent&, const Message&) {}}).value();
-    std::vector<SteerResult> results;
+    std::vector<SendResult> results;
     int polls = 0;
     settled = false;
     team.run(
@@ -159,7 +159,7 @@ TEST_CASE("a steer that meets a stop is refused or gets its fate before the agen
     for (int i = 0; i < 10; ++i) runtime.poll();
     REQUIRE(settled);
     REQUIRE_FALSE(after_end);
-    for (const SteerResult& result : results) {
+    for (const SendResult& result : results) {
       ++(result ? accepted : refused);
       REQUIRE(fates[result.id] == (result ? 1 : 0));
       fates.erase(result.id);

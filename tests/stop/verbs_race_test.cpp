@@ -32,13 +32,13 @@ void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::s
       static_cast<void>(agent.stop());
       break;
     case 1:
-      static_cast<void>(agent.stop({.cascade = false}));
+      static_cast<void>(agent.stop({.scope = Scope::agent}));
       break;
     case 2:
       static_cast<void>(agent.abort());
       break;
     case 3:
-      static_cast<void>(agent.abort({.clear_queue = true}));
+      static_cast<void>(agent.abort({.queue = QueueAction::drop}));
       break;
     case 4:
       static_cast<void>(agent.resume());
@@ -71,7 +71,7 @@ void act_at_random(Dice& dice, AgentTree& tree, const Agent& agent, const std::s
       static_cast<void>(agent.release_queue());
       break;
     case 14:
-      static_cast<void>(agent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::drop}));
+      static_cast<void>(agent.interrupt({.scope = Scope::subtree, .queue = QueueAction::drop}));
       break;
     case 15:
       if (const SendResult sent = agent.send("mine"))
@@ -191,7 +191,8 @@ TEST_CASE("in a race of resume and stop messages are kept or counted and states 
           for (int i = 0; i < 24; ++i) {
             const Agent& agent = dice.below(3) == 0 ? root : dice.below(2) ? child : grandchild;
             if (member == 0)
-              stops += agent.stop({.cascade = dice.below(4) != 0}).took_effect();
+              stops +=
+                  agent.stop({.scope = dice.below(4) != 0 ? Scope::subtree : Scope::agent}).took_effect();
             else if (member == 1)
               static_cast<void>(agent.resume());
             else
@@ -262,7 +263,8 @@ TEST_CASE("another thread never sees a stopped or deleted agent return to an ear
             return;
           }
           if (member == 3) {
-            static_cast<void>((stop_child ? child : root).stop({.cascade = !alone}));
+            static_cast<void>(
+                (stop_child ? child : root).stop({.scope = !alone ? Scope::subtree : Scope::agent}));
             static_cast<void>((stop_child ? root : child).stop());
             return;
           }

@@ -131,7 +131,7 @@ struct ToJson {
   }
   Json operator()(const MessageDropped& event) const {
     return {
-        {"type", "message_dropped"}, {"messageId", to_string(event.id)}, {"reason", to_string(event.reason)}};
+        {"type", "message_dropped"}, {"messageId", to_string(event.id)}, {"reason", drop_word(event.reason)}};
   }
   Json operator()(const Steered& event) const {
     return {{"type", "steered"},
@@ -168,6 +168,10 @@ struct ToJson {
 };
 
 }  // namespace
+
+std::string_view drop_word(DropReason reason) noexcept {
+  return reason == DropReason::queue_dropped ? "queue_cleared" : to_string(reason);
+}
 
 Json to_json(const EventBody& event) {
   return std::visit(ToJson{}, event);

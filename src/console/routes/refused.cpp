@@ -33,10 +33,6 @@ std::string sentence_of(Errc code) {
       return "the question is an approval: approve or decline it";
     case Errc::parent_stopped:
       return "an ancestor is stopped; resume that one";
-    case Errc::stopping:
-      return "the stop has not settled yet";
-    case Errc::terminating:
-      return "the agent is being deleted";
     case Errc::cannot_stop_user:
       return "an agent that stands for a person cannot be stopped";
     case Errc::cannot_delete_system_agent:
@@ -58,6 +54,26 @@ Refused::Refused(const Error& error) : Refused(status_of(error.code), to_string(
 }
 
 Refused::Refused(Errc error) : Refused(status_of(error), to_string(error), sentence_of(error)) {
+}
+
+std::string_view verb_word(Errc reason) noexcept {
+  switch (reason) {
+    case Errc::agent_stopping:
+      return "stopping";
+    case Errc::agent_stopped:
+      return "stopped";
+    case Errc::agent_terminating:
+      return "terminating";
+    default:
+      return to_string(reason);
+  }
+}
+
+Refused refused_verb(Errc reason) {
+  std::string sentence = reason == Errc::agent_stopping      ? "the stop has not settled yet"
+                         : reason == Errc::agent_terminating ? "the agent is being deleted"
+                                                             : sentence_of(reason);
+  return {status_of(reason), verb_word(reason), std::move(sentence)};
 }
 
 int status_of(Errc code) noexcept {

@@ -25,6 +25,13 @@ struct Refused : std::exception {
   std::string message;
 };
 
+// The word of the protocol for the reason of a verb: "stopped" for `agent_stopped`, which is the word for a
+// message.
+std::string_view verb_word(Errc reason) noexcept;
+
+// A verb that was refused.
+Refused refused_verb(Errc reason);
+
 // The status of an answer that has this reason.
 int status_of(Errc code) noexcept;
 

@@ -27,7 +27,7 @@ std::string text_of(const DeltaReceived& delta) {
 
 // Why a task has ended that is neither completed nor failed.
 std::string why_ended(const MessageEnd& end) {
-  if (!end.result) return "The message was dropped: " + std::string(to_string(end.dropped));
+  if (!end.result) return "The message was dropped: " + std::string(drop_word(end.dropped));
   return end.result->error.message.empty() ? terminated_by_user : end.result->error.message;
 }
 
@@ -94,7 +94,7 @@ std::shared_ptr<Task> TaskTable::find(std::string_view id) const {
 bool TaskTable::terminate(Task& task) {
   const std::string reason = terminated_by_user;
   const VerbResult ended = task.agent.interrupt({.message = task.message, .reason = reason});
-  if (!ended.accepted()) throw Refused(ended.reason);
+  if (!ended.accepted()) throw refused_verb(ended.reason);
   if (!ended.took_effect()) return false;
   finish(task, Task::Phase::terminated, twice([&] {
            return Json{{"type", "terminated"}, {"message", reason}};

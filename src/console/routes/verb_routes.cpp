@@ -16,11 +16,11 @@ namespace {
 // {"ok":true,"agentId":...,"stopped":true}, with the reason if the verb had no effect. Throws Refused if it
 // was refused. `done`: the name of the member that says if the verb took effect.
 Json verb_json(const VerbResult& result, std::string_view agent_id, std::string_view done) {
-  if (!result.accepted()) throw Refused(result.reason);
+  if (!result.accepted()) throw refused_verb(result.reason);
   Json json = {{"ok", true}};
   if (!agent_id.empty()) json.set("agentId", agent_id);
   json.set(done, result.took_effect());
-  if (!result.took_effect()) json.set("reason", to_string(result.reason));
+  if (!result.took_effect()) json.set("reason", verb_word(result.reason));
   return json;
 }
 
@@ -39,7 +39,7 @@ void audit(const RouteCall& call, std::string_view verb, std::string_view agent_
                            {"client", call.request.client},
                            {"user_agent", agent != nullptr ? std::string_view(*agent).substr(0, 200) : ""},
                            {"reason", reason},
-                           {"result", result.took_effect() ? "done" : to_string(result.reason)}});
+                           {"result", result.took_effect() ? "done" : verb_word(result.reason)}});
   });
 }
 
@@ -62,14 +62,14 @@ std::optional<Response> steer(RouteCall& call) {
   const auto when =
       arguments.one_of<SteerWhen>("when", {{"next_step", SteerWhen::next_step}, {"now", SteerWhen::now}});
   const AgentEntry& entry = call.entry();
-  const SteerResult steered = call.agent().steer(arguments.text("text"), {.when = when});
+  const SendResult steered = call.agent().steer(arguments.text("text"), {.when = when});
   if (!steered) throw Refused(steered.reason);
   call.core.feed.look_at_queue(entry);
   return twice([&] {
     return json_response({{"ok", true},
                           {"agentId", call.ids[0]},
                           {"messageId", to_string(steered.id)},
-                          {"when", to_string(steered.when)}});
+                          {"when", to_string(steered.ended_call ? SteerWhen::now : SteerWhen::next_step)}});
   });
 }
 
@@ -77,7 +77,7 @@ std::optional<Response> abort_call(RouteCall& call) {
   if (call.ids[0].empty()) throw Refused(Errc::missing_agent_id);
   const Arguments arguments(call.request, {"clearQueue", "reason"});
   AbortOptions options;
-  options.clear_queue = arguments.flag_or("clearQueue", false);
+  if (arguments.flag_or("clearQueue", false)) options.queue = QueueAction::drop;
   options.reason = arguments.reason_or("console");
   const VerbResult result = call.agent().abort(options);
   if (const AgentEntry* const entry = call.core.feed.directory().find(call.ids[0]))
@@ -94,8 +94,7 @@ std::optional<Response> interrupt(RouteCall& call) {
   InterruptOptions options;
   options.queue = arguments.one_of<QueueAction>(
       "queue", {{"deliver", QueueAction::deliver}, {"hold", QueueAction::hold}, {"drop", QueueAction::drop}});
-  options.scope = arguments.one_of<InterruptScope>(
-      "scope", {{"turn", InterruptScope::turn}, {"subtree", InterruptScope::subtree}});
+  options.scope = arguments.one_of<Scope>("scope", {{"turn", Scope::agent}, {"subtree", Scope::subtree}});
   options.reason = arguments.reason_or("");
   const VerbResult result = call.agent().interrupt(options);
   return verb_response(result, call.ids[0], "interrupted");
@@ -139,7 +138,7 @@ Json delete_json(const VerbResult& result, std::string_view agent_id) {
   if (result.took_effect())
     json.set("terminatedAgentId", agent_id);
   else
-    json.set("error", to_string(result.reason));
+    json.set("error", verb_word(result.reason));
   return json;
 }
 
@@ -177,15 +176,13 @@ class SettledAnswer {
   }
 
   // For on_settled of the verb. `list`: the name of the member with the descendants.
-  template <typename Report>
-  std::function<void(const Report&)> on_settled(std::string_view list,
-                                                std::vector<std::string> Report::*descendants) const {
+  std::function<void(const StopReport&)> on_settled(std::string_view list) const {
     if (!waiting_) return {};
-    return [waiting = waiting_, list, descendants](const Report& report) {
+    return [waiting = waiting_, list](const StopReport& report) {
       waiting->has_settled = true;
       Response response = twice([&] {
         Json json = waiting->json;
-        json.set(list, report.*descendants);
+        json.set(list, report.descendants);
         json.set("cascadeFailed", report.abandoned);
         return json_response(json);
       });
@@ -199,7 +196,7 @@ class SettledAnswer {
     if (!waiting_) return twice([&] { return json_response(json_of(result, agent_id)); });
     if (!result.accepted())
       waiting_->reply.send(twice([&] {
-        const Refused refused(result.reason);
+        const Refused refused = refused_verb(result.reason);
         return json_response({{"error", refused.code}}, refused.status);
       }));
     else
@@ -218,10 +215,10 @@ std::optional<Response> stop(RouteCall& call) {
   StopOptions options;
   options.reason = arguments.reason_or("");
   options.when = when_of(arguments);
-  options.cascade = arguments.flag_or("cascade", true);
+  options.scope = arguments.flag_or("cascade", true) ? Scope::subtree : Scope::agent;
   const std::string reason = options.reason;
   const SettledAnswer answer(call);
-  options.on_settled = answer.on_settled<StopReport>("cascadeStopped", &StopReport::cascade_stopped);
+  options.on_settled = answer.on_settled("cascadeStopped");
   const VerbResult result = agent.stop(std::move(options));
   audit(call, "stop", call.ids[0], reason, result);
   return answer.answer(result, call.ids[0], stop_json);
@@ -236,8 +233,7 @@ std::optional<Response> terminate(RouteCall& call) {
   options.when = when_of(arguments);
   const std::string reason = options.reason;
   const SettledAnswer answer(call);
-  options.on_settled =
-      answer.on_settled<TerminateReport>("cascadeTerminated", &TerminateReport::cascade_terminated);
+  options.on_settled = answer.on_settled("cascadeTerminated");
   const VerbResult result = agent.terminate(std::move(options));
   audit(call, "terminate", call.ids[0], reason, result);
   return answer.answer(result, call.ids[0], delete_json);

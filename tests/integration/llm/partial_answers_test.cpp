@@ -145,7 +145,7 @@ TEST_CASE("the delivered part of an answer that is ended by a steered message is
   EndlessFixture f(GENERATE(Dialect::openai_chat, Dialect::anthropic_messages));
   const Agent agent = f.ask("Tell me.", {.partial_answers = PartialAnswers::keep});
   REQUIRE(f.drive_until([&] { return f.delivered.size() > 40; }));
-  CHECK(agent.steer(again, {.when = SteerWhen::now}).when == SteerWhen::now);
+  CHECK(agent.steer(again, {.when = SteerWhen::now}).ended_call);
   REQUIRE(f.drive_to_end());
   CHECK(f.server_saw(one_client_gone));
   CHECK(f.end.result->outcome == TurnOutcome::completed);

@@ -72,8 +72,8 @@ void check_refused(const std::vector<std::string>& arguments, const std::string&
   if (!one.pause().took_effect() || !two.pause().took_effect()) ::_exit(4);
   for (;;) {
     if (one.queue_length().value() >= 100) {
-      static_cast<void>(one.clear_queue());
-      static_cast<void>(two.clear_queue());
+      static_cast<void>(one.drop_queue());
+      static_cast<void>(two.drop_queue());
     }
     if (!one.send(std::string(2000, 'a')) || !two.send(std::string(2000, 'b'))) ::_exit(5);
     const std::size_t stored = life.messages.size();

@@ -57,17 +57,16 @@ TEST_CASE("export knows what is above the agent, and what is pending", "[store_p
   };
   const int above = GENERATE(range(0, 6));
   if (above == 1) REQUIRE(top.pause().took_effect());
-  if (above == 2)
-    static_cast<void>(top.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
+  if (above == 2) static_cast<void>(top.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold}));
   if (above == 3) REQUIRE(tree.pause_all().took_effect());
   if (above == 0 || above == 4) {
     busy("going");
     busy("low");
   }
   for (int i = 0; i < 12; ++i) team.life().runtime.poll();
-  if (above == 0) REQUIRE(low.stop({.cascade = false, .when = StopWhen::after_turn}).took_effect());
+  if (above == 0) REQUIRE(low.stop({.scope = Scope::agent, .when = StopWhen::after_turn}).took_effect());
   if (above == 4) REQUIRE(top.stop({.when = StopWhen::after_turn}).took_effect());
-  if (above == 5) REQUIRE(low.stop({.cascade = false}).took_effect());
+  if (above == 5) REQUIRE(low.stop({.scope = Scope::agent}).took_effect());
   if (above == 5) REQUIRE(top.stop().took_effect());
   if (above == 0) REQUIRE(team.life().find("going").terminate({.when = StopWhen::after_turn}).took_effect());
   for (int i = 0; i < 12; ++i) team.life().runtime.poll();

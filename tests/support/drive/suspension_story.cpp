@@ -112,7 +112,7 @@ Options SuspensionStory::with_report(Options options) {
 // An interrupt has ended the turn when it returns: the agent is idle, and nothing of the turn follows but the
 // ends of its calls and its own.
 void SuspensionStory::interrupt(const Agent& agent, InterruptOptions options) {
-  const bool subtree = options.scope == InterruptScope::subtree;
+  const bool subtree = options.scope == Scope::subtree;
   const VerbResult result = agent.interrupt(std::move(options));
   if (!result.took_effect()) return;
   for (const Agent& each : {agent, subtree ? child_ : agent}) {
@@ -169,9 +169,9 @@ void SuspensionStory::check_interrupted(const Event& event) {
 
 // From the return on, nothing of the model call that was ended for the message is reported.
 void SuspensionStory::steer(const Agent& agent, SteerOptions options) {
-  const SteerResult result = agent.steer("steered", options);
+  const SendResult result = agent.steer("steered", options);
   steers_ += result.accepted();
-  if (result.when == SteerWhen::now) cut_[agent] = true;
+  if (result.ended_call) cut_[agent] = true;
 }
 
 void SuspensionStory::check_steered(const Event& event) {
@@ -204,7 +204,7 @@ void SuspensionStory::inject(Injection injection) {
       static_cast<void>(parent_.abort());
       break;
     case Injection::abort_child:
-      static_cast<void>(child_.abort({.clear_queue = true}));
+      static_cast<void>(child_.abort({.queue = QueueAction::drop}));
       break;
     case Injection::interrupt:
       interrupt(parent_, {});
@@ -220,7 +220,7 @@ void SuspensionStory::inject(Injection injection) {
       static_cast<void>(child_.release_queue());
       break;
     case Injection::interrupt_subtree:
-      interrupt(parent_, {.scope = InterruptScope::subtree});
+      interrupt(parent_, {.scope = Scope::subtree});
       break;
     case Injection::steer:
       steer(parent_, {});
@@ -235,7 +235,7 @@ void SuspensionStory::inject(Injection injection) {
       closed_ = parent_.stop(with_report(StopOptions())).accepted() && ++reports_expected_;
       break;
     case Injection::stop_alone:
-      reports_expected_ += parent_.stop(with_report(StopOptions{.cascade = false})).accepted();
+      reports_expected_ += parent_.stop(with_report(StopOptions{.scope = Scope::agent})).accepted();
       break;
     case Injection::stop_child:
       reports_expected_ += child_.stop(with_report(StopOptions())).accepted();
@@ -296,7 +296,7 @@ void SuspensionStory::inject(Injection injection) {
       stop_later(parent_, {.when = StopWhen::after_turn, .escalate_after = std::chrono::seconds(3)});
       break;
     case Injection::stop_alone_later:
-      stop_later(parent_, {.cascade = false, .when = StopWhen::after_step});
+      stop_later(parent_, {.scope = Scope::agent, .when = StopWhen::after_step});
       break;
     case Injection::stop_child_later:
       stop_later(child_, {.when = StopWhen::after_step});
@@ -351,7 +351,7 @@ void SuspensionStory::resume_parent() {
 
 // A stop of the subtree that took effect includes the child.
 void SuspensionStory::stop_later(const Agent& agent, StopOptions options) {
-  const bool includes_child = options.cascade && agent == parent_;
+  const bool includes_child = options.scope == Scope::subtree && agent == parent_;
   LaterReport& report = later_reports_.emplace_back(LaterReport{.resumes = resumes_});
   options.on_settled = [this, &report](const StopReport&) { count(report); };
   const VerbResult result = agent.stop(std::move(options));
@@ -363,7 +363,7 @@ void SuspensionStory::stop_later(const Agent& agent, StopOptions options) {
 void SuspensionStory::terminate_later() {
   LaterReport& report = later_reports_.emplace_back(LaterReport{.resumes = resumes_});
   TerminateOptions options{.when = StopWhen::after_step};
-  options.on_settled = [this, &report](const TerminateReport&) { count(report); };
+  options.on_settled = [this, &report](const StopReport&) { count(report); };
   if (!parent_.terminate(std::move(options)).accepted()) later_reports_.pop_back();
 }
 

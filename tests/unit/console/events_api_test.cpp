@@ -370,7 +370,7 @@ TEST_CASE("what the list of agents has shown of a mailbox is corrected by an eve
   ConsoleClient stream = life.follow("/api/events");
   REQUIRE(agent.send("it waits"));
   CHECK(life.get("/api/agents").json()["agents"][0]["queueLength"] == 1);
-  REQUIRE(agent.clear_queue());
+  REQUIRE(agent.drop_queue());
   const auto is_empty = [](const json& event) { return event["type"] == "queue" && event["length"] == 0; };
   life.until(
       [&] {
@@ -392,7 +392,7 @@ TEST_CASE("a viewer learns that agents are held or to be stopped with their ance
       if (event["type"] == type && event["agentId"] == "child") found.push_back(event);
     return found;
   };
-  REQUIRE(root.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}).accepted());
+  REQUIRE(root.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold}).accepted());
   life.until([&] { return of_child("queue_held").size() == 1; }, {&stream});
   CHECK(of_child("queue_held")[0]["held"] == true);
   REQUIRE(root.release_queue().accepted());

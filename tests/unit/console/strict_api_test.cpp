@@ -42,7 +42,7 @@ TEST_CASE("no route ignores a member of a body that it does not know", "[console
   for (const Route& route : api_routes()) {
     if (!is_write(route) || (route.use == RouteUse::login && logins++ > 0)) continue;
     CAPTURE(route.method, route.pattern);
-    const HttpAnswer answer = life.request(route.method, target_of(route), R"({"clear_queue":true})");
+    const HttpAnswer answer = life.request(route.method, target_of(route), R"({"drop_queue":true})");
     CHECK(answer.status == 400);
     CHECK(answer.json()["error"] == "unknown_field");
   }

@@ -258,7 +258,7 @@ TEST_CASE("the last event of a task says why it was ended", "[console]") {
   };
   const std::string running = silent_task(life);
   const std::string waiting = life.post("/tasks", R"({"agentId":"a","prompt":"later"})").json()["taskId"];
-  REQUIRE(agent.clear_queue().value() == 1);
+  REQUIRE(agent.drop_queue().value() == 1);
   CHECK(last_of(waiting)["type"] == "terminated");
   CHECK(last_of(waiting)["message"] == "The message was dropped: queue_cleared");
   REQUIRE(agent.abort().took_effect());

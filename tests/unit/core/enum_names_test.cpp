@@ -51,7 +51,7 @@ TEMPLATE_TEST_CASE("every enumerator has its own name", "[core]", AfterStoreFail
                    ContentPart::Kind, ConversationChange, Dialect, DiscardReason, DropReason, Durability,
                    Errc, FinishReason, GrantScope, InterruptedTurns, Interruption, JoinUserMessages,
                    LateResult, LogLevel, MessagePriority, PartialAnswers, Permission, QuestionKind,
-                   QuestionOutcome, ReaskCause, RestoredTurn, Role, RunEnd, SteerFallback, SteerFate,
+                   QuestionOutcome, ReaskCause, RestoredTurn, Role, RunEnd, Scope, SteerFallback, SteerFate,
                    SteerWhen, StopCause, StopVerb, StopWhen, TaskKind, TaskState, ToolMode, ToolOutcome,
                    ToolReplay, TurnOutcome, VerbStatus, VolatilePlace, WindowCloseReason) {
   check_values<TestType>(std::make_index_sequence<100>());

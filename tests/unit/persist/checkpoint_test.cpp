@@ -171,7 +171,7 @@ TEST_CASE("a busy agent is exported up to its last ended turn", "[checkpoint][ex
 TEST_CASE("a document may be imported below an agent, and one agent exported alone", "[checkpoint]") {
   Program program;
   fill(program);
-  const std::string alone = export_agents(program.find("writer"), {.descendants = false}).value();
+  const std::string alone = export_agents(program.find("writer"), {.scope = Scope::agent}).value();
   Program other;
   const Agent parent = other.tree->create({.id = "parent"}).value();
   ImportOptions options = with_tools();
@@ -334,7 +334,7 @@ TEST_CASE("an agent that is exported alone has the stops, pauses and holds that 
     for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{false, false, false});
   }
   SECTION("a hold of the subtree") {
-    static_cast<void>(top.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
+    static_cast<void>(top.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold}));
     for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{false, false, true});
   }
   SECTION("a hold of the agent above alone") {
@@ -351,7 +351,7 @@ TEST_CASE("an agent that is exported alone has the stops, pauses and holds that 
     for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{true, false, false});
   }
   SECTION("a stop of the agent above alone") {
-    REQUIRE(top.stop({.cascade = false}).took_effect());
+    REQUIRE(top.stop({.scope = Scope::agent}).took_effect());
     for (const char* const id : {"middle", "leaf"}) CHECK(found(id) == Found{false, false, false});
   }
 }
@@ -426,7 +426,7 @@ TEST_CASE("what a document says of stops, holds and missing code is in force aft
   const Agent middle = top.create_child({.id = "middle"}).value();
   const Agent leaf = middle.create_child({.id = "leaf"}).value();
   REQUIRE(leaf.interrupt({.queue = QueueAction::hold}).reason == Errc::turn_over);
-  REQUIRE(middle.stop({.cascade = false}).took_effect());
+  REQUIRE(middle.stop({.scope = Scope::agent}).took_effect());
   program.runtime.run_until_idle();
   REQUIRE(top.stop().took_effect());
   program.runtime.run_until_idle();
@@ -452,9 +452,8 @@ TEST_CASE("a document keeps how far a hold reaches, and a hold above the agent t
   Program program;
   const Agent top = program.tree->create({.id = "top"}).value();
   const Agent child = top.create_child({.id = "child"}).value();
-  REQUIRE(top.interrupt({.scope = below ? InterruptScope::subtree : InterruptScope::turn,
-                         .queue = QueueAction::hold})
-              .accepted());
+  REQUIRE(
+      top.interrupt({.scope = below ? Scope::subtree : Scope::agent, .queue = QueueAction::hold}).accepted());
   program.runtime.run_until_idle();
   REQUIRE(child.is_queue_held().value() == below);
   Program all;

@@ -161,7 +161,7 @@ bool restores(const Records& records) {
   for (const Agent& agent : agents) {
     static_cast<void>(agent.conversation());
     static_cast<void>(turns_of(agent));
-    static_cast<void>(export_agents(agent, {.descendants = false}));
+    static_cast<void>(export_agents(agent, {.scope = Scope::agent}));
     static_cast<void>(agent.unpause());
     static_cast<void>(agent.send("more"));
   }

@@ -155,7 +155,7 @@ TEST_CASE("a stop ends a call that waits for the store: it never begins", "[pers
     CHECK(asked.agent.state().value() == AgentState::idle);
   }
   SECTION("an interrupt of its subtree") {
-    REQUIRE(asked.agent.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    REQUIRE(asked.agent.interrupt({.scope = Scope::subtree}).took_effect());
     asked.poll();
     CHECK(asked.agent.state().value() == AgentState::idle);
   }

@@ -16,7 +16,7 @@ TEST_CASE("no mutex of the library is held while a verb wakes the loop", "[persi
   const Agent parent = life.create("parent");
   const Agent child = parent.create_child({.id = "child"}).value();
   const Agent other = life.create("other");
-  REQUIRE(parent.stop({.cascade = true}).took_effect());
+  REQUIRE(parent.stop({.scope = Scope::subtree}).took_effect());
   life.runtime.run_until_idle();
 
   int wakes = 0;
@@ -24,12 +24,12 @@ TEST_CASE("no mutex of the library is held while a verb wakes the loop", "[persi
     ++wakes;
     std::thread([&] {
       static_cast<void>(other.stop());
-      static_cast<void>(other.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
+      static_cast<void>(other.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold}));
       static_cast<void>(other.pause());
     }).join();
   });
   SECTION("a stop of an agent that an ancestor has stopped") {
-    CHECK(child.stop().reason == Errc::stopped);
+    CHECK(child.stop().reason == Errc::agent_stopped);
   }
   SECTION("a stop of all below an agent, one of which was stopped alone") {
     const Agent top = life.create("top");
@@ -37,7 +37,7 @@ TEST_CASE("no mutex of the library is held while a verb wakes the loop", "[persi
     REQUIRE(below.stop().took_effect());
     life.runtime.run_until_idle();
     wakes = 0;
-    CHECK(top.stop({.descendants_only = true}).reason == Errc::stopped);
+    CHECK(top.stop({.scope = Scope::descendants}).reason == Errc::agent_stopped);
   }
   SECTION("a stop, a resume, a delete") {
     CHECK(parent.resume().took_effect());
@@ -49,7 +49,7 @@ TEST_CASE("no mutex of the library is held while a verb wakes the loop", "[persi
   SECTION("an interrupt of a subtree, a release, a pause") {
     const Agent top = life.create("top");
     life.runtime.run_until_idle();
-    CHECK(top.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}).took_effect());
+    CHECK(top.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold}).took_effect());
     life.runtime.run_until_idle();
     CHECK(top.release_queue().took_effect());
     life.runtime.run_until_idle();

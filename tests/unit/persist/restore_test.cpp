@@ -216,7 +216,7 @@ TEST_CASE("a hold of a verb stays apart from one of a restart, and holds the des
     life.llm.enqueue(silent);
     REQUIRE(parent.send("work"));
     life.runtime.poll();
-    REQUIRE(parent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}).took_effect());
+    REQUIRE(parent.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold}).took_effect());
     REQUIRE(child.send("waits"));
     life.runtime.run_until_idle();
   }
@@ -393,7 +393,7 @@ TEST_CASE("a child that is stopped by itself while its parent is stopped stays s
     const Agent child = root.create_child({.id = "child"}).value();
     REQUIRE(root.stop().took_effect());
     life.runtime.run_until_idle();
-    CHECK(child.stop().reason == Errc::stopped);
+    CHECK(child.stop().reason == Errc::agent_stopped);
     life.runtime.poll();
     MemoryStore killed = store;
     Life later(killed);
@@ -746,7 +746,7 @@ TEST_CASE("messages of an agent without its code wait for a restart with the cod
     {
       Life life(store);
       const bool cascade = GENERATE(false, true);
-      CHECK(life.find("a").stop({.cascade = cascade}).took_effect() == cascade);
+      CHECK(life.find("a").stop({.scope = cascade ? Scope::subtree : Scope::agent}).took_effect() == cascade);
       REQUIRE(life.tree->flush());
     }
     Life life(store, {.code = code});
@@ -920,7 +920,7 @@ TEST_CASE("a resume of the tree opens what is below an agent that was stopped al
   Life first(store);
   const Agent alone = first.create("alone");
   REQUIRE(alone.create_child({.id = "below"}));
-  REQUIRE(alone.stop({.cascade = false}).took_effect());
+  REQUIRE(alone.stop({.scope = Scope::agent}).took_effect());
   first.runtime.run_until_idle();
   REQUIRE(first.tree->stop_all().took_effect());
   first.runtime.run_until_idle();
@@ -942,7 +942,7 @@ TEST_CASE("a hold that is extended to the descendants holds them after a restart
     REQUIRE(parent.create_child({.id = "child"}));
     static_cast<void>(parent.interrupt({.queue = QueueAction::hold}));
     life.runtime.run_until_idle();
-    static_cast<void>(parent.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}));
+    static_cast<void>(parent.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold}));
     if (GENERATE(false, true)) REQUIRE(life.tree->flush());  // before the loop has read it
     life.runtime.run_until_idle();
     CHECK(life.find("child").status().value().queue_held);

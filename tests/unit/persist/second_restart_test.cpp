@@ -44,7 +44,7 @@ TEST_CASE("a resume of the parent alone after a restart opens no child at the ne
   {
     Life life(store);
     check_stopped(life, "child");
-    REQUIRE(life.find("root").resume({.cascade = false}).took_effect());
+    REQUIRE(life.find("root").resume({.scope = Scope::agent}).took_effect());
     life.runtime.poll();
     check_stopped(life, "child");
   }
@@ -74,7 +74,7 @@ TEST_CASE("a restart that is killed before its first commit changes nothing for 
   {
     Life life(left);
     check_stopped(life, "child");
-    REQUIRE(life.find("root").resume({.cascade = false}).took_effect());
+    REQUIRE(life.find("root").resume({.scope = Scope::agent}).took_effect());
     life.runtime.poll();
   }
   Life life(left);
@@ -99,7 +99,7 @@ TEST_CASE("a resume of the roots alone after a restart opens none of their child
   }
   {
     Life life(store);
-    REQUIRE(life.tree->resume_all({.cascade = false}).took_effect());
+    REQUIRE(life.tree->resume_all({.scope = Scope::agent}).took_effect());
     life.runtime.poll();
     check_stopped(life, "root");
   }

@@ -89,7 +89,7 @@ TEST_CASE("a deferred delete that was withdrawn is not carried out by a restart"
     REQUIRE(fork(agent, {.id = "copy"}));
     REQUIRE(agent.send("work"));
     poll(life);
-    REQUIRE(agent.terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
+    REQUIRE(agent.terminate({.when = StopWhen::after_turn, .scope = Scope::with_forks}).took_effect());
     poll(life);
     REQUIRE(agent.resume().took_effect());
     poll(life);
@@ -419,11 +419,11 @@ TEST_CASE("an interrupt that is stored holds over a restart, also if the loop ha
     poll(life);
     REQUIRE(life.llm.calls() == 2);
     if (verb == "turn") CHECK(child.interrupt().took_effect());
-    if (verb == "subtree") CHECK(parent.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    if (verb == "subtree") CHECK(parent.interrupt({.scope = Scope::subtree}).took_effect());
     if (verb == "message") CHECK(child.interrupt({.message = running}).took_effect());
     if (verb == "drop") CHECK(child.interrupt({.queue = QueueAction::drop}).took_effect());
     if (verb == "withdraw") CHECK(child.interrupt({.message = waiting}).took_effect());
-    if (verb == "abort") CHECK(child.abort({.clear_queue = true}).took_effect());
+    if (verb == "abort") CHECK(child.abort({.queue = QueueAction::drop}).took_effect());
     REQUIRE(life.tree->flush());
     left = store;  // a kill: no poll has read the verb
   }
@@ -454,7 +454,7 @@ TEST_CASE("an interrupt of many agents is in the store before the loop has ended
     std::size_t ended = 0, ended_when_stored = agents;
     const auto on_end = life.tree->on<TurnEnded>([&](const TurnEnded&) { ++ended; });
     bool is_stored = false;
-    REQUIRE(root.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    REQUIRE(root.interrupt({.scope = Scope::subtree}).took_effect());
     REQUIRE(detail::core::when_stored(*life.tree, [&](const Result<void>& stored) {
       CHECK(stored);
       is_stored = true;
@@ -516,7 +516,7 @@ TEST_CASE("a delete after one with the forks that was withdrawn keeps the forks,
     REQUIRE(fork(agent, {.id = "copy"}));
     REQUIRE(agent.send("work"));
     poll(life);
-    REQUIRE(agent.terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
+    REQUIRE(agent.terminate({.when = StopWhen::after_turn, .scope = Scope::with_forks}).took_effect());
     poll(life);
     REQUIRE(agent.resume().took_effect());
     poll(life);
@@ -590,7 +590,7 @@ TEST_CASE("a steered message is stored with the next commit, and waits after a k
     REQUIRE(agent.send("later"));
     poll(life);
     REQUIRE(life.tree->flush());  // nothing else is to be written
-    const SteerResult result = agent.steer("more");
+    const SendResult result = agent.steer("more");
     REQUIRE(result.accepted());
     steered = result.id;
     poll(life);

@@ -121,7 +121,7 @@ TEST_CASE("a deferred delete with the forks, in the poll of the fork, leaves not
   life.runtime.poll();
   const Agent copy = fork(origin, {.id = "copy"}).value();
   REQUIRE(fork(copy, {.id = "again"}));
-  REQUIRE(origin.terminate({.when = when, .forks = Forks::terminate}).took_effect());
+  REQUIRE(origin.terminate({.when = when, .scope = Scope::with_forks}).took_effect());
   life.runtime.run_until_idle();
   check_empty(life, store);
 }

@@ -219,7 +219,7 @@ const std::vector<Step>& steps() {
       {"create_child", Due::stored, [](Stage& s) { s["idle"].create_child({.id = "new"}).value(); }},
       {"create_child with a lease", Due::always,
        [](Stage& s) { s["idle"].create_child({.id = "new", .lease = 1h}).value(); }},
-      {"clear_queue", Due::message, [](Stage& s) { REQUIRE(s["paused"].clear_queue().value() == 2); }},
+      {"drop_queue", Due::message, [](Stage& s) { REQUIRE(s["paused"].drop_queue().value() == 2); }},
       {"edit_queued", Due::stored,
        [](Stage& s) { REQUIRE(s["paused"].edit_queued(s.waiting.at(0), {.text = "other"})); }},
       {"remove_queued", Due::always, [](Stage& s) { REQUIRE(s["paused"].remove_queued(s.waiting.at(0))); }},

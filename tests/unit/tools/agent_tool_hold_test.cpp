@@ -66,7 +66,7 @@ TEST_CASE("a call passes a hold that an ancestor of its child extends to the sub
   t.answer(t["lead"], "x");
   t.answer(t.planner, "done");
   const Agent lead = t["lead"];
-  REQUIRE(lead.interrupt({.scope = InterruptScope::subtree, .queue = QueueAction::hold}).took_effect());
+  REQUIRE(lead.interrupt({.scope = Scope::subtree, .queue = QueueAction::hold}).took_effect());
   t.settle();
   REQUIRE(lead.status().value().queue_held);
   t.again({call_of("lead", "y", "c2")});

@@ -75,7 +75,7 @@ TEST_CASE("what ends the call ends its child at once", "[tools][agent_tool][stop
     CHECK_FALSE(is_open(t, t["helper"]));
   }
   SECTION("a stop of the parent alone") {
-    CHECK(t.planner.stop({.cascade = false}).took_effect());
+    CHECK(t.planner.stop({.scope = Scope::agent}).took_effect());
     is_gone();
     CHECK(t["helper"].state().value() == AgentState::idle);
     CHECK_FALSE(is_open(t, t["helper"]));

@@ -285,7 +285,7 @@ TEST_CASE("a message to a named child that never begins its turn fails its call"
   t.begin({call_of("named", "one"), call_of("named", "two")});
   const Agent helper = t["helper"];
   SECTION("cleared") {
-    CHECK(helper.clear_queue().value() == 1);
+    CHECK(helper.drop_queue().value() == 1);
     t.settle();
     t.answer(helper, "first");
     CHECK(t.told() == "error: the agent did not begin: its message was withdrawn");

@@ -53,7 +53,7 @@ TEST_CASE("an abort keeps the queue or drops its messages", "[tree][X3]") {
     t.ask(agent, "one");
     CHECK(agent.send("two").accepted());
     CHECK(agent.send("three").accepted());
-    CHECK(agent.abort({.clear_queue = clear}).took_effect());
+    CHECK(agent.abort({.queue = clear ? QueueAction::drop : QueueAction::deliver}).took_effect());
     CHECK(agent.send("four").accepted());
     t.settle();
     CHECK(t.llm->find("a")->request.messages.back().content() == (clear ? "four" : "two"));

@@ -36,7 +36,7 @@ TEST_CASE("an agent is busy while a message waits, whatever keeps it waiting", "
   REQUIRE(agent.send("question"));
   t.settle();
   CHECK(agent.busy());
-  REQUIRE(agent.clear_queue());
+  REQUIRE(agent.drop_queue());
   CHECK_FALSE(agent.busy());
 }
 

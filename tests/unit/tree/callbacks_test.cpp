@@ -197,7 +197,7 @@ TEST_CASE("any callback may abort and resume and send and clear and stop all", "
   at_every_event([](Busy& busy, const Agent& agent) {
     static_cast<void>(agent.abort());
     static_cast<void>(agent.send("more"));
-    static_cast<void>(agent.clear_queue().has_value());
+    static_cast<void>(agent.drop_queue().has_value());
     static_cast<void>(busy.t.tree->stop_all());
     static_cast<void>(agent.resume());
     static_cast<void>(busy.t.tree->resume_all());
@@ -325,7 +325,7 @@ TEST_CASE("completion callbacks may call any function", "[tree][Q3][G4]") {
             .stop({.on_settled =
                        [&](const StopReport&) {
                          calls += "second ";
-                         static_cast<void>(parent.terminate({.on_settled = [&](const TerminateReport&) {
+                         static_cast<void>(parent.terminate({.on_settled = [&](const StopReport&) {
                            calls += "gone";
                            t.tree.reset();
                          }}));

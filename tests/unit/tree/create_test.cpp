@@ -209,7 +209,7 @@ TEST_CASE("every function of a handle without an agent returns agent_not_found",
   CHECK(nobody.parent().error().code == Errc::agent_not_found);
   CHECK(nobody.children().error().code == Errc::agent_not_found);
   CHECK(nobody.queue_length().error().code == Errc::agent_not_found);
-  CHECK(nobody.clear_queue().error().code == Errc::agent_not_found);
+  CHECK(nobody.drop_queue().error().code == Errc::agent_not_found);
   CHECK(nobody.conversation().error().code == Errc::agent_not_found);
   CHECK(nobody.context().error().code == Errc::agent_not_found);
   CHECK(nobody.spent().error().code == Errc::agent_not_found);

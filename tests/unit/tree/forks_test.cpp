@@ -58,7 +58,7 @@ TEST_CASE("a delete with its forks deletes them and what is below them", "[tree]
   }
   Life life(store);
   if (!restarts) fill(life);
-  REQUIRE(life.find("a").terminate({.reason = "a request", .forks = Forks::terminate}).took_effect());
+  REQUIRE(life.find("a").terminate({.reason = "a request", .scope = Scope::with_forks}).took_effect());
   CHECK(life.find("a1").state().value() == AgentState::idle);  // the loop deletes it
   life.runtime.run_until_idle();
   CHECK(ids(*life.tree) == std::vector<std::string>{"other", "other1"});
@@ -72,7 +72,7 @@ TEST_CASE("a delete keeps the forks unless it is said", "[tree][delete][fork]") 
   life.runtime.run_until_idle();
   CHECK(ids(*life.tree) == std::vector<std::string>{"a1", "a2", "below", "other", "other1"});
   // Of an agent in the middle: its forks, not its origin.
-  REQUIRE(life.find("a1").terminate({.forks = Forks::terminate}).took_effect());
+  REQUIRE(life.find("a1").terminate({.scope = Scope::with_forks}).took_effect());
   life.runtime.run_until_idle();
   CHECK(ids(*life.tree) == std::vector<std::string>{"other", "other1"});
 }
@@ -86,7 +86,7 @@ TEST_CASE("a deferred delete defers that of the forks", "[tree][delete][fork][la
   life.llm.enqueue(silent);
   REQUIRE(life.find("a1").send("work"));
   while (life.find("a1").state().value() != AgentState::waiting_llm) life.runtime.poll();
-  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
+  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .scope = Scope::with_forks}).took_effect());
   for (int i = 0; i < 10; ++i) life.runtime.poll();
   CHECK(ids(*life.tree) == std::vector<std::string>{"a1", "other", "other1"});
   CHECK(life.find("a1").status().value().stop_pending);
@@ -100,7 +100,7 @@ TEST_CASE("a delete with its forks is in the store with them, or not at all", "[
   {
     Life life(store);
     fill(life);
-    REQUIRE(life.find("a").terminate({.forks = Forks::terminate}).took_effect());
+    REQUIRE(life.find("a").terminate({.scope = Scope::with_forks}).took_effect());
     if (end == 0) REQUIRE(life.tree->flush());  // the loop has not read the verb
     for (int polls = 1; polls < end; ++polls) life.runtime.poll(Duration(0));  // a few steps
     left = store;
@@ -118,7 +118,7 @@ TEST_CASE("a deferred delete that is withdrawn leaves the forks", "[tree][delete
     Life life(store);
     fill(life);
     work(life);
-    const TerminateOptions options{.when = StopWhen::after_turn, .forks = Forks::terminate};
+    const TerminateOptions options{.when = StopWhen::after_turn, .scope = Scope::with_forks};
     REQUIRE(life.find("a").terminate(TerminateOptions(options)).took_effect());
     for (int i = 0; i < 10; ++i) life.runtime.poll();
     CHECK_FALSE(life.find("a1").status().value().stop_pending);
@@ -148,7 +148,7 @@ TEST_CASE("a deferred delete with its forks deletes them, whatever makes it take
   work(life);
   const bool was_pending = GENERATE(false, true);
   if (was_pending) REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn}).took_effect());
-  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
+  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .scope = Scope::with_forks}).took_effect());
   if (GENERATE(false, true))
     for (int i = 0; i < 10; ++i) life.runtime.poll();
   switch (GENERATE(0, 1, 2)) {
@@ -180,11 +180,11 @@ TEST_CASE("a delete that has no effect leaves the forks", "[tree][delete][fork]"
   Life life(store);
   fill(life);
   REQUIRE(life.find("a").terminate().took_effect());
-  TerminateOptions options{.forks = Forks::terminate};
+  TerminateOptions options{.scope = Scope::with_forks};
   int reports = 0;
   const bool reported = GENERATE(false, true);
-  if (reported) options.on_settled = [&](const TerminateReport&) { ++reports; };
-  CHECK(life.find("a").terminate(std::move(options)).reason == Errc::terminating);
+  if (reported) options.on_settled = [&](const StopReport&) { ++reports; };
+  CHECK(life.find("a").terminate(std::move(options)).reason == Errc::agent_terminating);
   life.runtime.run_until_idle();
   CHECK(reports == (reported ? 1 : 0));
   CHECK(ids(*life.tree) == forks_and_others);
@@ -208,7 +208,7 @@ TEST_CASE("the fork of a fork that is gone is one of its origin", "[tree][delete
     CHECK_FALSE(life.tree->find("a1"));
   }
   Life life(store);
-  REQUIRE(life.find("a").terminate({.forks = Forks::terminate}).took_effect());
+  REQUIRE(life.find("a").terminate({.scope = Scope::with_forks}).took_effect());
   life.runtime.run_until_idle();
   CHECK(ids(*life.tree) == others);
 }
@@ -219,7 +219,7 @@ TEST_CASE("the fork of a fork that was deleted is deleted with its origin", "[tr
   fill(life);
   REQUIRE(life.find("a1").terminate().took_effect());
   life.runtime.run_until_idle();
-  REQUIRE(life.find("a").terminate({.forks = Forks::terminate}).took_effect());
+  REQUIRE(life.find("a").terminate({.scope = Scope::with_forks}).took_effect());
   life.runtime.run_until_idle();
   CHECK(ids(*life.tree) == others);
 }
@@ -230,7 +230,7 @@ TEST_CASE("a pending delete takes the forks, also if a stop and a delete that ke
   Life life(store);
   fill(life);
   work(life);
-  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .forks = Forks::terminate}).took_effect());
+  REQUIRE(life.find("a").terminate({.when = StopWhen::after_turn, .scope = Scope::with_forks}).took_effect());
   for (int i = 0; i < 4; ++i) life.runtime.poll();
   REQUIRE(life.find("a").stop().took_effect());
   REQUIRE(life.find("a").terminate().took_effect());

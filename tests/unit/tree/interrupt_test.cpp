@@ -53,8 +53,7 @@ TEST_CASE("the result of an interrupted or aborted turn says why, if the verb do
   const bool has_reason = GENERATE(true, false);
   const std::string reason = has_reason ? "Esc" : "";
   if (how == "interrupt") CHECK(agent.interrupt({.reason = reason}).took_effect());
-  if (how == "subtree")
-    CHECK(agent.interrupt({.scope = InterruptScope::subtree, .reason = reason}).took_effect());
+  if (how == "subtree") CHECK(agent.interrupt({.scope = Scope::subtree, .reason = reason}).took_effect());
   if (how == "abort") CHECK(agent.abort({.reason = reason}).took_effect());
   t.settle();
   REQUIRE(t.result);
@@ -191,7 +190,7 @@ TEST_CASE("an interrupt of the subtree at the end of a turn leaves the agent idl
     AgentState last = AgentState::idle;
     const auto changes = t.tree->on<StateChanged>([&](const StateChanged& change) { last = change.to; });
     const auto ends = t.tree->on<TurnEnded>([&](const TurnEnded& ended) {
-      CHECK(ended.agent.interrupt({.scope = InterruptScope::subtree}).took_effect());
+      CHECK(ended.agent.interrupt({.scope = Scope::subtree}).took_effect());
     });
     CHECK(agent.send("one"));
     t.settle();
@@ -214,12 +213,12 @@ TEST_CASE("an interrupt of an agent without a turn has no effect", "[tree][inter
   CHECK(agent.interrupt().reason == Errc::turn_over);
   t.ask(agent);
   CHECK(agent.stop().took_effect());
-  CHECK(agent.interrupt().reason == Errc::stopping);
+  CHECK(agent.interrupt().reason == Errc::agent_stopping);
   t.llm->answer_all();
   t.settle();
-  CHECK(agent.interrupt().reason == Errc::stopped);
+  CHECK(agent.interrupt().reason == Errc::agent_stopped);
   CHECK(agent.terminate().took_effect());
-  CHECK(agent.interrupt().reason == Errc::terminating);
+  CHECK(agent.interrupt().reason == Errc::agent_terminating);
   t.settle();
   CHECK(agent.interrupt().reason == Errc::agent_not_found);
   CHECK(agent.interrupt().status == VerbStatus::refused);
@@ -375,7 +374,7 @@ TEST_CASE("an interrupt of a subtree ends the turns of that moment and no later 
   t.settle();
   REQUIRE(t.held.calls.size() == 1);
   CHECK(leaf.send("next"));
-  const VerbResult result = parent.interrupt({.scope = InterruptScope::subtree});
+  const VerbResult result = parent.interrupt({.scope = Scope::subtree});
   CHECK((result.took_effect() && result.calls_cut == 3));
   for (const Agent& each : {parent, agent, leaf}) CHECK(each.state().value() == AgentState::idle);
   CHECK(beside.state().value() == AgentState::waiting_llm);
@@ -401,7 +400,7 @@ TEST_CASE("a hold of a subtree holds every mailbox in it until its release", "[t
   TreeFixture t;
   const Agent parent = t.root("parent"), child = t.child(parent, "child"), leaf = t.child(child, "leaf");
   t.ask(leaf);
-  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .queue = hold}).accepted());
+  CHECK(parent.interrupt({.scope = Scope::subtree, .queue = hold}).accepted());
   for (const Agent& each : {parent, child, leaf}) {
     CHECK(each.send("x"));
     CHECK(each.is_queue_held().value());
@@ -417,7 +416,7 @@ TEST_CASE("a hold of a subtree holds every mailbox in it until its release", "[t
 TEST_CASE("a hold of one agent does not hold the mailboxes below it", "[tree][interrupt]") {
   TreeFixture t;
   const Agent parent = t.root("parent"), child = t.child(parent, "child");
-  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .queue = hold}).accepted());
+  CHECK(parent.interrupt({.scope = Scope::subtree, .queue = hold}).accepted());
   SECTION("after the release of its subtree") {
     CHECK(parent.release_queue().took_effect());
     CHECK(parent.interrupt({.queue = hold}).accepted());
@@ -518,7 +517,7 @@ TEST_CASE("an interrupt of a subtree during the pass of another one ends all tur
     t.llm->call_tools(id, {{.name = "held"}});  // which runs on after its turn
     t.settle();
   }
-  const InterruptOptions options{.scope = InterruptScope::subtree};
+  const InterruptOptions options{.scope = Scope::subtree};
   CHECK(late.interrupt(InterruptOptions(options)).took_effect());
   for (int i = 0; i < polls; ++i) t.runtime->poll(Duration(0));  // one step of each stage
   CHECK(early.interrupt(InterruptOptions(options)).took_effect());

@@ -140,7 +140,7 @@ TEST_CASE("the timer of a deadline ends with the message", "[tree][messages][dea
     CHECK(agent.remove_queued(id));
   }
   SECTION("cleared") {
-    CHECK(agent.clear_queue());
+    CHECK(agent.drop_queue());
   }
   SECTION("interrupted") {
     CHECK(agent.interrupt({.message = id}).accepted());

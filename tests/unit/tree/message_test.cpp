@@ -136,14 +136,14 @@ TEST_CASE("a message that never begins a turn ends with the reason", "[tree][mes
     CHECK(heard.lines == std::vector<std::string>{"end 0 deleted"});
   }
   SECTION("cleared by an abort") {
-    CHECK(agent.abort({.clear_queue = true}).took_effect());
+    CHECK(agent.abort({.queue = QueueAction::drop}).took_effect());
     t.settle();
-    CHECK(heard.lines == std::vector<std::string>{"end 0 queue_cleared"});
-    CHECK(t.seen.count("dropped a waiting queue_cleared") == 1);
+    CHECK(heard.lines == std::vector<std::string>{"end 0 queue_dropped"});
+    CHECK(t.seen.count("dropped a waiting queue_dropped") == 1);
   }
   SECTION("cleared by the host") {
-    CHECK(agent.clear_queue().value() == 1);
-    CHECK(heard.lines == std::vector<std::string>{"end 0 queue_cleared"});
+    CHECK(agent.drop_queue().value() == 1);
+    CHECK(heard.lines == std::vector<std::string>{"end 0 queue_dropped"});
   }
   SECTION("removed") {
     CHECK(agent.remove_queued(id));
@@ -366,7 +366,7 @@ TEST_CASE("after the removal of a queued message the loop looks at those that ar
     CHECK(wakes == 1);
   }
   SECTION("but not if none is left") {
-    CHECK(agent.clear_queue().value() == 2);
+    CHECK(agent.drop_queue().value() == 2);
     CHECK(wakes == 0);
   }
   t.settle();
@@ -391,19 +391,19 @@ TEST_CASE("urgent messages are taken before normal ones and in their order", "[t
   CHECK(taken == std::vector<std::string>{"u1", "u2", "u3", "n1+", "n2"});
 }
 
-TEST_CASE("clear_queue of an abort drops what was sent before it, urgent or not",
+TEST_CASE("an abort that drops the queue drops what was sent before it, urgent or not",
           "[tree][messages][X36][X3]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
   CHECK(agent.send("n1"));
   CHECK(agent.send({.text = "u1", .priority = MessagePriority::urgent}));
-  CHECK(agent.abort({.clear_queue = true}).took_effect());
+  CHECK(agent.abort({.queue = QueueAction::drop}).took_effect());
   CHECK(agent.send({.text = "u2", .priority = MessagePriority::urgent}));
   CHECK(agent.send("n2"));
   t.settle();
   CHECK(t.seen.with("dropped") ==
-        std::vector<std::string>{"dropped a u1 queue_cleared", "dropped a n1 queue_cleared"});
+        std::vector<std::string>{"dropped a u1 queue_dropped", "dropped a n1 queue_dropped"});
   CHECK(texts(agent) == std::vector<std::string>{"n2"});
   CHECK(t.llm->call(1).request.messages.back().content() == "u2");
 }
@@ -426,17 +426,17 @@ TEST_CASE("a message that is to begin without memory stays in the mailbox", "[tr
   }
 }
 
-TEST_CASE("an abort with clear_queue names each message that it drops", "[tree][messages][X3]") {
+TEST_CASE("an abort that drops the queue names each message that it drops", "[tree][messages][X3]") {
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
   std::vector<MessageId> sent, dropped;
   for (const char* text : {"one", "two", "three"}) sent.push_back(agent.send(text).id);
   const auto drops = t.tree->on<MessageDropped>([&](const MessageDropped& drop) {
-    CHECK(drop.reason == DropReason::queue_cleared);
+    CHECK(drop.reason == DropReason::queue_dropped);
     dropped.push_back(drop.id);
   });
-  CHECK(agent.abort({.clear_queue = true}).took_effect());
+  CHECK(agent.abort({.queue = QueueAction::drop}).took_effect());
   t.settle();
   CHECK(dropped == sent);
   CHECK(t.state("a") == AgentState::idle);
@@ -463,7 +463,7 @@ TEST_CASE("the report of a stop or a delete names the messages that it drops", "
   const MessageId last = child.send("four").id;
   CHECK(parent
             .terminate({.on_settled =
-                            [&](const TerminateReport& report) {
+                            [&](const StopReport& report) {
                               ++reports;
                               CHECK(report.messages_dropped == 1);
                               CHECK(report.dropped_messages == std::vector<MessageId>{last});
@@ -508,10 +508,10 @@ TEST_CASE("without memory a dropped message ends once, with its reason and after
       if (deletes)
         t.poll();
       else
-        static_cast<void>(agent.clear_queue());
+        static_cast<void>(agent.drop_queue());
     }
     t.settle();
-    const std::string reason = deletes ? "deleted" : "queue_cleared";
+    const std::string reason = deletes ? "deleted" : "queue_dropped";
     if (lines.size() == 1) lines.emplace(lines.begin(), "dropped");  // without memory for the event
     CHECK(lines == std::vector<std::string>{"dropped", reason});
   }

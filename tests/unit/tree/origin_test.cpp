@@ -80,11 +80,11 @@ TEST_CASE("a delete tells who deleted and why for each agent that it deletes", "
   Origins seen(*t.tree);
   const Agent top = t.root("top"), parent = t.child(top, "parent");
   t.child(parent, "child");
-  std::optional<TerminateReport> report;
+  std::optional<StopReport> report;
   CHECK(parent
             .terminate({.caller = "top",
                         .reason = "done",
-                        .on_settled = [&](const TerminateReport& made) { report = made; }})
+                        .on_settled = [&](const StopReport& made) { report = made; }})
             .took_effect());
   t.settle();
   CHECK(seen.of("parent") ==
@@ -191,7 +191,7 @@ TEST_CASE("a turn that the loop finds interrupted tells the reason too", "[tree]
                               }});
   CHECK(child.send("self"));
   t.settle();
-  options.scope = InterruptScope::subtree;
+  options.scope = Scope::subtree;
   options.reason = "the whole branch";
   CHECK(child.send("all"));
   CHECK(child.send("harmless"));
@@ -208,7 +208,7 @@ TEST_CASE("an interrupt of a subtree tells its reason for each turn", "[tree][or
   t.ask(agent);
   t.call({{.name = "held"}});
   std::thread([&] {
-    CHECK(agent.interrupt({.scope = InterruptScope::subtree, .reason = "all of it"}).took_effect());
+    CHECK(agent.interrupt({.scope = Scope::subtree, .reason = "all of it"}).took_effect());
   }).join();
   t.settle();
   CHECK(seen.of("a") == Lines{"idle user /all of it"});
@@ -258,7 +258,7 @@ TEST_CASE("of several verbs that would end a turn the first one tells its reason
   const Agent top = t.root("top"), parent = t.child(top, "parent");
   Agent child;
   const auto interrupt = [&](First which) {
-    InterruptOptions options{.scope = InterruptScope::subtree, .reason = "of the parent"};
+    InterruptOptions options{.scope = Scope::subtree, .reason = "of the parent"};
     if (which == First::own) return child.interrupt({.reason = "its own"});
     if (which == First::parent) return parent.interrupt(options);
     options.reason = "of the top";
@@ -291,7 +291,7 @@ TEST_CASE("an interrupt of a subtree does not give its reason to the turn that f
   Origins seen(*t.tree);
   const Agent parent = t.root("parent"), child = t.child(parent, "child");
   t.ask(child);
-  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .reason = "one"}).took_effect());
+  CHECK(parent.interrupt({.scope = Scope::subtree, .reason = "one"}).took_effect());
   CHECK(child.send("next"));
   while (t.llm->calls() < 2 && t.runtime->poll(Duration(0))) {
   }
@@ -309,7 +309,7 @@ TEST_CASE("a turn that begins after an interrupt that the loop has not read has 
   const Agent child =
       t.child(parent, "child", {.handler = [&](const Agent& self, const Message& message) {
                 if (message.text == "first")
-                  CHECK(parent.interrupt({.scope = InterruptScope::subtree, .reason = "one"}).took_effect());
+                  CHECK(parent.interrupt({.scope = Scope::subtree, .reason = "one"}).took_effect());
                 else
                   CHECK(self.interrupt().took_effect());
               }});

@@ -109,10 +109,8 @@ TEST_CASE("an unpause names no pause of an agent that has the slot of its own me
   changed.get_future().wait();
   Agent next;
   t.runtime->post([&] {
-    CHECK(
-        agent
-            .terminate({.on_settled = [&](const TerminateReport&) { next = other.create_child({}).value(); }})
-            .took_effect());
+    CHECK(agent.terminate({.on_settled = [&](const StopReport&) { next = other.create_child({}).value(); }})
+              .took_effect());
   });
   t.poll();
   deleted.set_value();

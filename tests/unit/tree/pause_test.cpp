@@ -193,7 +193,7 @@ TEST_CASE("the verbs that end something go through a pause at once", "[tree][pau
     CHECK(t.result->outcome == TurnOutcome::interrupted);
   }
   SECTION("interrupt of a subtree") {
-    CHECK(agent.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    CHECK(agent.interrupt({.scope = Scope::subtree}).took_effect());
     t.settle();
     CHECK(t.result->outcome == TurnOutcome::interrupted);
     CHECK(agent.state().value() == AgentState::idle);

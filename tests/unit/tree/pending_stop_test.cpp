@@ -162,7 +162,7 @@ TEST_CASE("a stricter stop replaces a softer one and never the other way round",
   }
   SECTION("now, after_turn") {
     CHECK(stop(StopWhen::now, "now").took_effect());
-    CHECK(stop(after_turn, "turn").reason == Errc::stopping);
+    CHECK(stop(after_turn, "turn").reason == Errc::agent_stopping);
     t.settle();
     CHECK(reports.size() == 2);
   }
@@ -181,9 +181,8 @@ TEST_CASE("a resume withdraws a stop without a loss", "[tree][stop][later]") {
   bool reported = false;
   const bool deletes = GENERATE(true, false);
   if (deletes)
-    CHECK(
-        agent.terminate({.when = after_step, .on_settled = [&](const TerminateReport&) { reported = true; }})
-            .took_effect());
+    CHECK(agent.terminate({.when = after_step, .on_settled = [&](const StopReport&) { reported = true; }})
+              .took_effect());
   else
     CHECK(agent.stop({.when = after_step, .on_settled = [&](const StopReport&) { reported = true; }})
               .took_effect());
@@ -253,7 +252,7 @@ TEST_CASE("a stop of a subtree waits for what runs below", "[tree][stop][later][
   CHECK(child.send("question"));
   t.settle();
   const bool cascade = GENERATE(true, false);
-  CHECK(agent.stop({.cascade = cascade, .when = after_turn}).took_effect());
+  CHECK(agent.stop({.scope = cascade ? Scope::subtree : Scope::agent, .when = after_turn}).took_effect());
   t.settle();
   CHECK(pending(child).has_value() == cascade);
   if (cascade) {
@@ -285,7 +284,7 @@ TEST_CASE("a stop of all descendants for later waits for each of them", "[tree][
   t.settle();
   std::optional<StopReport> report;
   CHECK(agent
-            .stop({.descendants_only = true,
+            .stop({.scope = Scope::descendants,
                    .when = after_turn,
                    .on_settled = [&](const StopReport& r) { report = r; }})
             .took_effect());
@@ -298,7 +297,7 @@ TEST_CASE("a stop of all descendants for later waits for each of them", "[tree][
   t.settle();
   CHECK(busy.state().value() == AgentState::stopped);
   REQUIRE(report);
-  CHECK(report->cascade_stopped.size() == 2);
+  CHECK(report->descendants.size() == 2);
 }
 
 TEST_CASE("a stop for later hears of a turn that ends while it waits for its next step",
@@ -307,7 +306,7 @@ TEST_CASE("a stop for later hears of a turn that ends while it waits for its nex
   const Agent other = t.root("other");
   const Agent agent = t.agent();
   t.ask(agent);
-  CHECK(agent.stop({.cascade = false, .when = after_step}).took_effect());
+  CHECK(agent.stop({.scope = Scope::agent, .when = after_step}).took_effect());
   CHECK(t.tree->stop_all({.when = after_turn}).took_effect());
   t.settle();
   t.call({{.name = "held"}});
@@ -331,7 +330,7 @@ TEST_CASE("a stop for later hears of a turn whose call is closed before it begin
   CHECK(t.tree->stop_all({.when = after_turn}).took_effect());
   t.settle();
   CHECK(other.state().value() == AgentState::idle);
-  CHECK(agent.stop({.cascade = false}).took_effect());
+  CHECK(agent.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(other.state().value() == AgentState::stopped);
 }
@@ -343,7 +342,7 @@ TEST_CASE("a stop for later hears of a call that is given up", "[tree][stop][lat
   t.ask(agent);
   t.call({{.name = "held"}});
   CHECK(t.tree->stop_all({.when = after_turn}).took_effect());
-  CHECK(agent.stop({.cascade = false, .grace = 1s}).took_effect());
+  CHECK(agent.stop({.scope = Scope::agent, .grace = 1s}).took_effect());
   t.settle();
   CHECK(other.state().value() == AgentState::idle);  // the call runs on
   t.advance(1s);
@@ -355,8 +354,8 @@ TEST_CASE("a delete for later deletes after the turn", "[tree][delete][later][G1
   ToolTurn t;
   const Agent agent = t.agent();
   t.ask(agent);
-  std::optional<TerminateReport> report;
-  CHECK(agent.terminate({.when = after_turn, .on_settled = [&](const TerminateReport& r) { report = r; }})
+  std::optional<StopReport> report;
+  CHECK(agent.terminate({.when = after_turn, .on_settled = [&](const StopReport& r) { report = r; }})
             .took_effect());
   t.settle();
   CHECK(agent.exists());
@@ -570,7 +569,7 @@ TEST_CASE("who may stop now may stop later", "[tree][stop][later][C20]") {
   CHECK(agent.stop({.caller = "user", .when = after_turn}).reason == Errc::not_child_agent);
   CHECK(agent.stop({.cause = StopCause::deadline, .when = after_turn}).took_effect());
   t.settle();
-  CHECK(agent.stop({.when = after_turn}).reason == Errc::stopped);
+  CHECK(agent.stop({.when = after_turn}).reason == Errc::agent_stopped);
   CHECK(agent.terminate({.when = after_turn}).took_effect());
   t.settle();
   CHECK_FALSE(agent.exists());

@@ -53,7 +53,7 @@ TEST_CASE("the messages that an abort or an interrupt drops wait no more when it
   Waiting t;
   const bool aborts = GENERATE(true, false);
   if (aborts)
-    REQUIRE(t.a.abort({.clear_queue = true}).took_effect());
+    REQUIRE(t.a.abort({.queue = QueueAction::drop}).took_effect());
   else
     REQUIRE(t.a.interrupt({.queue = QueueAction::drop}).took_effect());
   CHECK(t.length() == 0);
@@ -69,7 +69,7 @@ TEST_CASE("the messages that an abort or an interrupt drops wait no more when it
   t.settle();
   CHECK(t.length() == 1);
   CHECK(t.seen.count("dropped a") == 3);
-  CHECK(t.a.clear_queue().value() == 1);
+  CHECK(t.a.drop_queue().value() == 1);
 }
 
 TEST_CASE("a message that an interrupt by its id has withdrawn waits no more", "[tree][queue][G1]") {
@@ -81,7 +81,7 @@ TEST_CASE("a message that an interrupt by its id has withdrawn waits no more", "
   CHECK(t.a.edit_queued(t.ids[1], {.text = "other"}).reason == Errc::message_not_found);
   const bool aborts_too = GENERATE(true, false);
   if (aborts_too) {
-    REQUIRE(t.a.abort({.clear_queue = true}).took_effect());
+    REQUIRE(t.a.abort({.queue = QueueAction::drop}).took_effect());
     CHECK(t.length() == 0);
   }
   REQUIRE(t.a.pause().took_effect());
@@ -89,11 +89,11 @@ TEST_CASE("a message that an interrupt by its id has withdrawn waits no more", "
   CHECK(t.length() == (aborts_too ? 0 : 2));
 }
 
-TEST_CASE("clear_queue returns the number of the messages that waited", "[tree][queue]") {
+TEST_CASE("drop_queue returns the number of the messages that waited", "[tree][queue]") {
   Waiting t;
-  REQUIRE(t.a.abort({.clear_queue = true}).took_effect());
+  REQUIRE(t.a.abort({.queue = QueueAction::drop}).took_effect());
   REQUIRE(t.a.send("later"));
-  CHECK(t.a.clear_queue().value() == 1);
+  CHECK(t.a.drop_queue().value() == 1);
   CHECK(t.length() == 0);
   t.settle();
   CHECK(t.seen.count("dropped a") == 4);
@@ -113,7 +113,7 @@ TEST_CASE("a full mailbox takes messages again when a verb has dropped those tha
   };
   CHECK(fill() == 3);
   SECTION("by an abort") {
-    REQUIRE(a.abort({.clear_queue = true}).took_effect());
+    REQUIRE(a.abort({.queue = QueueAction::drop}).took_effect());
   }
   SECTION("by an interrupt") {
     REQUIRE(a.interrupt({.queue = QueueAction::drop}).took_effect());
@@ -121,8 +121,8 @@ TEST_CASE("a full mailbox takes messages again when a verb has dropped those tha
   SECTION("by an interrupt of each") {
     for (const MessageId id : std::vector(ids)) REQUIRE(a.interrupt({.message = id}).took_effect());
   }
-  SECTION("by clear_queue()") {
-    REQUIRE(a.clear_queue().value() == 3);
+  SECTION("by drop_queue()") {
+    REQUIRE(a.drop_queue().value() == 3);
   }
   SECTION("by remove_queued() of each") {
     for (const MessageId id : ids) REQUIRE(a.remove_queued(id));
@@ -151,7 +151,7 @@ TEST_CASE("queue_length is right in the event of a message that was withdrawn", 
 TEST_CASE("a message that was withdrawn and cleared counts once", "[tree][queue]") {
   Waiting t;
   REQUIRE(t.a.interrupt({.message = t.ids[0]}).took_effect());
-  CHECK(t.a.clear_queue().value() == 2);
+  CHECK(t.a.drop_queue().value() == 2);
   REQUIRE(t.a.send("later"));
   CHECK(t.length() == 1);
 }
@@ -166,7 +166,7 @@ TEST_CASE("steered messages that a verb has dropped leave room for others, which
   CHECK(a.steer("three").reason == Errc::mailbox_full);
   const bool aborts = GENERATE(true, false);
   if (aborts)
-    REQUIRE(a.abort({.clear_queue = true}).took_effect());
+    REQUIRE(a.abort({.queue = QueueAction::drop}).took_effect());
   else
     REQUIRE(a.interrupt({.queue = QueueAction::drop}).took_effect());
   REQUIRE(a.steer("later"));
@@ -180,7 +180,7 @@ TEST_CASE("steered messages that a verb has dropped leave room for others, which
 TEST_CASE("an interrupt of a message that a verb has dropped finds it over, and counts nothing",
           "[tree][queue][interrupt][G1][G12]") {
   Waiting t;
-  REQUIRE(t.a.abort({.clear_queue = true}).took_effect());
+  REQUIRE(t.a.abort({.queue = QueueAction::drop}).took_effect());
   const MessageId later = t.a.send("later").id;
   REQUIRE(t.a.send("last"));
   const VerbResult result = t.a.interrupt({.message = t.ids[1]});
@@ -193,13 +193,13 @@ TEST_CASE("an interrupt of a message that a verb has dropped finds it over, and 
   t.settle();
   CHECK(t.length() == 1);
   CHECK(t.seen.with("dropped") ==
-        std::vector<std::string>{"dropped a one queue_cleared", "dropped a two queue_cleared",
-                                 "dropped a three queue_cleared", "dropped a later interrupted"});
+        std::vector<std::string>{"dropped a one queue_dropped", "dropped a two queue_dropped",
+                                 "dropped a three queue_dropped", "dropped a later interrupted"});
 }
 
 TEST_CASE("a message that is removed behind those that a verb has dropped counts no more", "[tree][queue]") {
   Waiting t;
-  REQUIRE(t.a.abort({.clear_queue = true}).took_effect());
+  REQUIRE(t.a.abort({.queue = QueueAction::drop}).took_effect());
   const MessageId later = t.a.send("later").id;
   REQUIRE(t.a.send("last"));
   REQUIRE(t.a.remove_queued(later));

@@ -112,7 +112,7 @@ TEST_CASE("count_references finds what refers to an agent in every queue", "[tre
     std::size_t within = 0;
     const auto creations = t.tree->on<AgentCreated>([&](const AgentCreated& created) {
       if (created.agent.id() != "other") return;
-      CHECK(t.a.clear_queue().has_value());
+      CHECK(t.a.drop_queue().has_value());
       within = t.count();
     });
     CHECK(t.a.interrupt({.queue = QueueAction::hold}).reason == Errc::turn_over);

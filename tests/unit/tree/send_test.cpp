@@ -78,7 +78,7 @@ TEST_CASE("a message without text and images is refused for every agent", "[tree
     // The pictures of a question; an answer has none.
     const std::vector<ContentPart> parts = {{.url = "https://a/b.png"}};
     CHECK(agent.send(Message{.text = text, .parts = parts}).accepted());
-    CHECK(agent.clear_queue().value() == 1);
+    CHECK(agent.drop_queue().value() == 1);
   }
   CHECK(agent.send(" . ").accepted());
   CHECK(t["nobody"].send("").reason == Errc::agent_not_found);
@@ -139,7 +139,7 @@ TEST_CASE("the queue can be counted and cleared", "[tree][F3][F4]") {
   CHECK(agent.send("1").accepted());
   CHECK(agent.send("2").accepted());
   CHECK(agent.queue_length().value() == 2);
-  CHECK(agent.clear_queue().value() == 2);
+  CHECK(agent.drop_queue().value() == 2);
   CHECK(agent.queue_length().value() == 0);
   t.settle();
   CHECK(t.llm->calls() == 0);
@@ -194,7 +194,7 @@ TEST_CASE("an auto-resuming agent stays stopped while a stop is in progress or a
   const Agent agent = t.child(parent, "a", {.auto_resume = true});
   const Agent child = t.child(agent, "child");
   t.ask(child);
-  CHECK(agent.stop({.cascade = false}).took_effect());
+  CHECK(agent.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   REQUIRE(t.state("a") == AgentState::stopped);
   CHECK(agent.stop().took_effect());  // widened: waits for the child
@@ -259,7 +259,7 @@ TEST_CASE("only simulate() makes the tool calls of a text run", "[tree][K13]") {
   CHECK_FALSE(queued[0].simulated);
   CHECK(queued[1].simulated);
   SECTION("also of one that waits, and is dropped") {
-    CHECK(agent.clear_queue().value() == 2);
+    CHECK(agent.drop_queue().value() == 2);
     CHECK(dropped == std::vector{false, true});
   }
   SECTION("and no text that replaces a simulated answer") {

@@ -49,7 +49,7 @@ TEST_CASE("a stop waits for calls below an agent that stopped without its childr
   const Agent top = t.root("top");
   const Agent middle = t.child(top, "middle");
   const Agent leaf = t.child(middle, "leaf");
-  CHECK(middle.stop({.cascade = false}).took_effect());
+  CHECK(middle.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   t.llm->on_stop = OnStop::deaf;
   t.ask(leaf);
@@ -58,7 +58,7 @@ TEST_CASE("a stop waits for calls below an agent that stopped without its childr
   CHECK(t.state("leaf") == AgentState::stopping);
   CHECK(t.state("top") == AgentState::stopping);
   CHECK(t.seen.count("settled top") == 0);
-  CHECK(top.resume().reason == Errc::stopping);
+  CHECK(top.resume().reason == Errc::agent_stopping);
   t.llm->answer("leaf", "late");
   t.settle();
   CHECK(t.seen.index("settled leaf stopped") < t.seen.index("settled top stopped"));
@@ -72,7 +72,7 @@ TEST_CASE("a stop reaches the children of one that is stopping without them", "[
   const Agent middle = t.child(top, "middle");
   const Agent leaf = t.child(middle, "leaf");
   t.ask(middle);
-  CHECK(middle.stop({.cascade = false}).took_effect());
+  CHECK(middle.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(t.state("leaf") == AgentState::idle);
   CHECK(leaf.send("still works").accepted());
@@ -91,14 +91,14 @@ TEST_CASE("widening a stop to the children settles before a resume", "[tree][C12
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(parent.stop({.cascade = false}).took_effect());
+  CHECK(parent.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(t.state("child") == AgentState::idle);
   CHECK(parent.stop().took_effect());
   CHECK(t.state("parent") == AgentState::stopped);
   CHECK(t.state("child") == AgentState::stopping);
-  CHECK(parent.stop().reason == Errc::stopped);
-  CHECK(parent.resume().reason == Errc::stopping);
+  CHECK(parent.stop().reason == Errc::agent_stopped);
+  CHECK(parent.resume().reason == Errc::agent_stopping);
   t.settle();
   CHECK(t.state("child") == AgentState::stopped);
   CHECK(t.seen.count("settled parent") == 1);
@@ -113,7 +113,7 @@ TEST_CASE("a widened stop that is deleted at once waits for it", "[tree][X13]") 
   TreeFixture t;
   const Agent parent = t.root("parent");
   t.child(parent, "child");
-  CHECK(parent.stop({.cascade = false}).took_effect());
+  CHECK(parent.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(parent.stop().took_effect());
   CHECK(parent.terminate().took_effect());
@@ -127,7 +127,7 @@ TEST_CASE("a resume passes an agent that was stopped without its children", "[tr
   const Agent top = t.root("top");
   const Agent middle = t.child(top, "middle");
   t.child(middle, "leaf");
-  CHECK(middle.stop({.cascade = false}).took_effect());
+  CHECK(middle.stop({.scope = Scope::agent}).took_effect());
   CHECK(top.stop().took_effect());
   t.settle();
   CHECK(top.resume().took_effect());
@@ -143,7 +143,7 @@ TEST_CASE("waiting for a stop that was resumed in the meantime ends at once", "[
   CHECK(agent.stop().took_effect());
   t.settle();
   int reports = 0;
-  CHECK(agent.stop({.on_settled = [&](const StopReport&) { ++reports; }}).reason == Errc::stopped);
+  CHECK(agent.stop({.on_settled = [&](const StopReport&) { ++reports; }}).reason == Errc::agent_stopped);
   CHECK(agent.resume().took_effect());
   t.settle();
   CHECK(reports == 1);
@@ -157,7 +157,7 @@ TEST_CASE("a stop of a child that its parent is stopping is reported, and outlas
   const Agent child = t.child(parent, "child");
   int reports = 0;
   CHECK(parent.stop().took_effect());
-  CHECK(child.stop({.on_settled = [&](const StopReport&) { ++reports; }}).reason == Errc::stopping);
+  CHECK(child.stop({.on_settled = [&](const StopReport&) { ++reports; }}).reason == Errc::agent_stopping);
   t.settle();
   CHECK(reports == 1);
   CHECK(parent.resume().took_effect());
@@ -298,14 +298,14 @@ TEST_CASE("each report counts the messages that its own verb dropped", "[tree][X
   CHECK(parent
             .stop({.on_settled =
                        [&](const StopReport& r) {
-                         told.push_back("stop " + joined(r.cascade_stopped) + " " +
+                         told.push_back("stop " + joined(r.descendants) + " " +
                                         std::to_string(r.messages_dropped));
                        }})
             .accepted());
   CHECK(parent
             .terminate({.on_settled =
-                            [&](const TerminateReport& r) {
-                              told.push_back("terminate " + joined(r.cascade_terminated) + " " +
+                            [&](const StopReport& r) {
+                              told.push_back("terminate " + joined(r.descendants) + " " +
                                              std::to_string(r.messages_dropped));
                             }})
             .accepted());
@@ -321,8 +321,7 @@ TEST_CASE("a descendant appears once in a report", "[tree][X32][E5]") {
   const Agent quick = t.child(parent, "quick");
   t.ask(slow);
   std::string told;
-  CHECK(
-      parent.stop({.on_settled = [&](const StopReport& r) { told = joined(r.cascade_stopped); }}).accepted());
+  CHECK(parent.stop({.on_settled = [&](const StopReport& r) { told = joined(r.descendants); }}).accepted());
   t.settle();
   CHECK(quick.terminate().took_effect());
   t.settle();

@@ -30,8 +30,8 @@ TEST_CASE("a steered message follows the results of the step and precedes the ne
   const Agent agent = t.agent();
   t.ask(agent);
   t.call({held_call()});
-  const SteerResult one = agent.steer("left"), two = agent.steer("and fast");
-  CHECK((one.accepted() && one.id && one.when == SteerWhen::next_step));
+  const SendResult one = agent.steer("left"), two = agent.steer("and fast");
+  CHECK((one.accepted() && one.id && !one.ended_call));
   CHECK(one.id != two.id);
   t.settle();
   CHECK(t.seen.with("steered").empty());  // the tool still runs
@@ -54,7 +54,7 @@ TEST_CASE("a steered message whose turn ends first begins the next turn, before 
   t.ask(agent, "one");
   CHECK(agent.send("three"));
   CHECK(agent.send({.text = "urgent", .priority = MessagePriority::urgent}));
-  const SteerResult first = agent.steer("two"), second = agent.steer("two and a half");
+  const SendResult first = agent.steer("two"), second = agent.steer("two and a half");
   std::vector<MessageId> started;
   const auto starts =
       t.tree->on<TurnStarted>([&](const TurnStarted& turn) { started.push_back(turn.message); });
@@ -127,7 +127,7 @@ TEST_CASE("a message that is steered after an abort has dropped others is not on
   REQUIRE(agent.send("before"));
   std::size_t waiting = 1;
   Subscription deltas = t.tree->on<DeltaReceived>([&](const DeltaReceived&) {
-    REQUIRE(agent.abort({.clear_queue = true}).took_effect());
+    REQUIRE(agent.abort({.queue = QueueAction::drop}).took_effect());
     REQUIRE(agent.steer("after"));  // the turn ends when this returns, and the loop reads the abort later
     waiting = agent.queue_length().value();
   });
@@ -135,7 +135,7 @@ TEST_CASE("a message that is steered after an abort has dropped others is not on
   deltas.reset();
   CHECK(waiting == 0);
   t.settle();
-  CHECK(joined(t.seen.with("dropped")) == "dropped a before queue_cleared");
+  CHECK(joined(t.seen.with("dropped")) == "dropped a before queue_dropped");
   CHECK(joined(t.seen.with("steered")) == "steered a queued");
   t.llm->answer("a", "ok");
   t.settle();
@@ -146,8 +146,8 @@ TEST_CASE("a steered message to an idle agent is a plain send", "[tree][steer]")
   for (const SteerOptions& options : {SteerOptions{}, now}) {
     TreeFixture t;
     const Agent agent = t.root("a");
-    const SteerResult steered = agent.steer("question", options);
-    CHECK((steered.accepted() && steered.when == SteerWhen::next_step));
+    const SendResult steered = agent.steer("question", options);
+    CHECK((steered.accepted() && !steered.ended_call));
     CHECK(t.tree->message(steered.id).stage != MessageInfo::Stage::ended);
     t.settle();
     CHECK(joined(t.seen.with("steered")) == "steered a queued");
@@ -165,8 +165,8 @@ TEST_CASE("steer now ends the open model call, and the model is asked again", "[
     const Agent agent = t.agent();
     t.ask(agent);
     t.llm->delta("a", "par");
-    const SteerResult steered = agent.steer("shorter", now);
-    CHECK((steered.accepted() && steered.when == SteerWhen::now));
+    const SendResult steered = agent.steer("shorter", now);
+    CHECK((steered.accepted() && steered.ended_call));
     CHECK(t.llm->call(0).stop.stop_requested());  // before the loop has done anything
     if (how == OnStop::deaf) t.llm->call(0).sink.delta("tial");
     CHECK(t.seen.count("delta a tial") == 0);
@@ -198,7 +198,7 @@ TEST_CASE("a verb cuts the model call before it wakes the loop", "[tree][steer][
   std::vector<bool> was_cut;
   const auto wake = t.runtime->on_wake([&] { was_cut.push_back(t.llm->call(0).stop.stop_requested()); });
   SECTION("steer") {
-    CHECK(agent.steer("shorter", now).when == SteerWhen::now);
+    CHECK(agent.steer("shorter", now).ended_call);
   }
   SECTION("interrupt") {
     CHECK(agent.interrupt().took_effect());
@@ -214,7 +214,7 @@ TEST_CASE("a model call that ignores steer now is given up while the turn goes o
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.agent();
   t.ask(agent);
-  CHECK(agent.steer("shorter", now).when == SteerWhen::now);
+  CHECK(agent.steer("shorter", now).ended_call);
   t.settle();
   REQUIRE(t.llm->calls() == 2);
   t.advance(std::chrono::seconds(6));
@@ -229,13 +229,13 @@ TEST_CASE("steer now waits for tools and questions", "[tree][steer]") {
   const Agent agent = t.agent();
   t.ask(agent);
   t.call({held_call(), {.name = "ask_human", .arguments = R"({"question":"Which?"})"}});
-  CHECK(agent.steer("faster", now).when == SteerWhen::next_step);
+  CHECK_FALSE(agent.steer("faster", now).ended_call);
   t.settle();
   CHECK_FALSE(t.held.calls[0].context.stop().stop_requested());
   t.held.calls[0].done(ToolResult::done("ok"));
   t.settle();
   REQUIRE(t.tree->questions().size() == 1);
-  CHECK(agent.steer("even faster", now).when == SteerWhen::next_step);
+  CHECK_FALSE(agent.steer("even faster", now).ended_call);
   t.settle();
   CHECK(t.tree->questions().size() == 1);
   CHECK(t.tree->answer(t.tree->questions()[0].id, "this").accepted());
@@ -249,19 +249,19 @@ TEST_CASE("the number of times that a model is asked again is limited", "[tree][
   const Agent agent = t.agent();
   t.ask(agent);
   for (int i = 0; i < 2; ++i) {
-    CHECK(agent.steer("now", now).when == SteerWhen::now);
-    CHECK(agent.steer("and this", now).when == SteerWhen::now);  // for the same call
+    CHECK(agent.steer("now", now).ended_call);
+    CHECK(agent.steer("and this", now).ended_call);  // for the same call
     t.settle();
   }
   REQUIRE(t.llm->calls() == 3);
-  CHECK(agent.steer("no more", now).when == SteerWhen::next_step);
+  CHECK_FALSE(agent.steer("no more", now).ended_call);
   t.settle();
   CHECK(t.llm->calls() == 3);
   t.answer("ok");
   t.settle();
   CHECK(t.seen.count("steered a queued") == 1);
   // A turn of its own counts anew.
-  CHECK(agent.steer("again", now).when == SteerWhen::now);
+  CHECK(agent.steer("again", now).ended_call);
   t.settle();
   CHECK(t.llm->calls() == 5);
 }
@@ -270,7 +270,7 @@ TEST_CASE("repairs and steers share one limit", "[tree][steer][X30][G15]") {
   ToolTurn t({.max_reasks = 1});
   const Agent agent = t.agent({.tool_protocol = ToolProtocol::text, .max_repairs = 1});
   t.ask(agent);
-  CHECK(agent.steer("now", now).when == SteerWhen::now);
+  CHECK(agent.steer("now", now).ended_call);
   t.settle();
   t.llm->answer("a", "<tool_call>{broken</tool_call>");
   t.settle();
@@ -283,7 +283,7 @@ TEST_CASE("repairs and steers share one limit", "[tree][steer][X30][G15]") {
   other.llm->answer("a", "<tool_call>{broken</tool_call>");
   other.settle();
   REQUIRE(other.llm->calls() == 2);
-  CHECK(second.steer("now", now).when == SteerWhen::next_step);
+  CHECK_FALSE(second.steer("now", now).ended_call);
 }
 
 TEST_CASE("a message steered during a repair follows the correction", "[tree][steer][X30]") {
@@ -293,7 +293,7 @@ TEST_CASE("a message steered during a repair follows the correction", "[tree][st
   t.llm->answer("a", "<tool_call>{broken</tool_call>");
   t.settle();
   REQUIRE(t.llm->calls() == 2);
-  CHECK(agent.steer("in short", now).when == SteerWhen::now);
+  CHECK(agent.steer("in short", now).ended_call);
   t.settle();
   REQUIRE(t.llm->calls() == 3);
   const std::vector<ChatMessage>& sent = t.llm->call(2).request.messages;
@@ -369,7 +369,7 @@ TEST_CASE("an interrupt of a steered message gives that one back, and the turn g
     const Agent agent = t.agent();
     t.ask(agent);
     t.call({held_call()});
-    const SteerResult one = agent.steer("left"), two = agent.steer("and fast"), three = agent.steer("please");
+    const SendResult one = agent.steer("left"), two = agent.steer("and fast"), three = agent.steer("please");
     CHECK((one && two && three));
     CHECK(agent.interrupt({.message = two.id}).took_effect());
     CHECK(agent.interrupt({.message = two.id}).reason == Errc::turn_over);
@@ -392,7 +392,7 @@ TEST_CASE("a message that is dropped after it ended the model call does not end 
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent);
-  SteerResult steered;
+  SendResult steered;
   const auto drops = t.tree->on<ModelCallEnded>(
       [&](const ModelCallEnded&) { CHECK(agent.interrupt({.message = steered.id}).took_effect()); });
   steered = agent.steer("left", now);
@@ -408,7 +408,7 @@ TEST_CASE("a steered message that an interrupt has dropped waits for no turn", "
   TreeFixture t;
   const Agent agent = t.root("a");
   t.ask(agent, "one");
-  const SteerResult steered = agent.steer("two");
+  const SendResult steered = agent.steer("two");
   CHECK(t.tree->pause_all().took_effect());
   CHECK(agent.interrupt({.message = steered.id}).took_effect());
   CHECK(agent.interrupt().took_effect());
@@ -423,8 +423,7 @@ TEST_CASE("a steered message to a handler follows its turn", "[tree][steer]") {
   std::vector<std::string> handled;
   const Agent agent = t.root("a", {.handler = [&](const Agent& self, const Message& message) {
                                handled.push_back(message.text);
-                               if (message.text == "one")
-                                 CHECK(self.steer("two", now).when == SteerWhen::next_step);
+                               if (message.text == "one") CHECK_FALSE(self.steer("two", now).ended_call);
                              }});
   CHECK(agent.send("one"));
   CHECK(agent.send("three"));
@@ -442,7 +441,7 @@ TEST_CASE("a steer is refused for the reasons of a send", "[tree][steer][G12]") 
   CHECK(Agent{}.steer("x").reason == Errc::agent_not_found);
   t.ask(agent, "q");
   CHECK(agent.steer("x"));
-  const SteerResult full = agent.steer("y");
+  const SendResult full = agent.steer("y");
   CHECK((full.reason == Errc::mailbox_full && !full.id));
   CHECK(agent.send("z"));
   t.llm->answer("a", "ok");
@@ -456,11 +455,11 @@ TEST_CASE("steer from every callback and from another thread", "[tree][steer]") 
   ToolTurn t;
   const Agent agent = t.agent();
   t.ask(agent);
-  std::thread([&] { CHECK(agent.steer("one", now).when == SteerWhen::now); }).join();
+  std::thread([&] { CHECK(agent.steer("one", now).ended_call); }).join();
   t.settle();
   REQUIRE(t.llm->calls() == 2);
   const auto deltas = t.tree->on<DeltaReceived>([&](const DeltaReceived& delta) {
-    if (delta.text == "x") CHECK(delta.agent.steer("two", now).when == SteerWhen::now);
+    if (delta.text == "x") CHECK(delta.agent.steer("two", now).ended_call);
   });
   const auto cuts = t.tree->on<ModelCallEnded>([&](const ModelCallEnded& ended) {
     CHECK((ended.kept_bytes == 0 && ended.cause == ReaskCause::steered));

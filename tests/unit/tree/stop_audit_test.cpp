@@ -64,7 +64,7 @@ TEST_CASE("a host gives no cause that only the library can know", "[tree][audit]
   const bool all = GENERATE(false, true), below = GENERATE(false, true);
   const Agent child = t.agent().create_child({.id = "child"}).value();
   std::vector<StopCause> reported;
-  StopOptions options{.descendants_only = below && !all, .cause = given};
+  StopOptions options{.scope = below && !all ? Scope::descendants : Scope::subtree, .cause = given};
   options.on_settled = [&](const StopReport& report) { reported.push_back(report.cause); };
   CHECK((all ? t.tree->stop_all(options) : t["a"].stop(options)).took_effect());  // never refused
   t.settle();
@@ -273,9 +273,9 @@ TEST_CASE("a verb without an effect has no record", "[tree][audit]") {
   Audited t;
   t.agent();
   CHECK(t["a"].stop().took_effect());
-  CHECK(t["a"].stop({.on_settled = [](const StopReport&) {}}).reason == Errc::stopping);
+  CHECK(t["a"].stop({.on_settled = [](const StopReport&) {}}).reason == Errc::agent_stopping);
   t.settle();
-  CHECK(t["a"].stop().reason == Errc::stopped);
+  CHECK(t["a"].stop().reason == Errc::agent_stopped);
   t.settle();
   CHECK(t.audit.records.size() == 1);
 }
@@ -324,7 +324,7 @@ TEST_CASE("a stop of the descendants has a record for each child", "[tree][audit
   Audited t;
   const Agent top = t.root("top"), one = t.child(top, "one"), two = t.child(top, "two");
   t.ask(two);
-  CHECK(top.stop({.descendants_only = true, .reason = "new plan"}).took_effect());
+  CHECK(top.stop({.scope = Scope::descendants, .reason = "new plan"}).took_effect());
   t.settle();
   REQUIRE(t.audit.records.size() == 2);
   for (const StopRecord& record : t.audit.records) {
@@ -420,7 +420,7 @@ TEST_CASE("the record of a stop says whether it has the descendants", "[tree][au
   const Agent parent = t.root("parent");
   t.child(parent, "child");
   const bool cascade = GENERATE(true, false);
-  CHECK(parent.stop({.cascade = cascade}).took_effect());
+  CHECK(parent.stop({.scope = cascade ? Scope::subtree : Scope::agent}).took_effect());
   t.settle();
   REQUIRE(t.audit.records.size() == 1);
   CHECK(t.audit.records[0].cascade == cascade);

@@ -1,4 +1,4 @@
-// StopOptions::descendants_only: the agent goes on, and everything below it stops.
+// Scope::descendants: the agent goes on, and everything below it stops.
 #include "support/drive/tree_fixture.hpp"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ TEST_CASE("a stop of the descendants alone closes all of them before it returns"
     t.ask(t.deep);
     t.ask(t.two);
     t.ask(t.other);
-    const VerbResult result = call(on_loop, [&] { return t.parent.stop({.descendants_only = true}); });
+    const VerbResult result = call(on_loop, [&] { return t.parent.stop({.scope = Scope::descendants}); });
     CHECK((result.took_effect() && result.quiet && result.calls_cut == 2));
     CHECK(t.states() == "idle waiting_llm waiting_llm stopping stopping stopping ");
     for (const Agent& agent : {t.one, t.two, t.deep}) CHECK(agent.send("x").reason == Errc::agent_stopping);
@@ -70,7 +70,7 @@ TEST_CASE("a stop of the descendants alone has one report and one log record", "
   std::vector<StopReport> reports;
   CHECK(t.parent
             .stop({.caller = "parent",
-                   .descendants_only = true,
+                   .scope = Scope::descendants,
                    .cause = StopCause::deadline,
                    .reason = "time is up",
                    .on_settled = [&](const StopReport& report) { reports.push_back(report); }})
@@ -87,8 +87,8 @@ TEST_CASE("a stop of the descendants alone has one report and one log record", "
   StopReport& report = reports[0];
   CHECK((report.agent_id == "parent" && report.cause == StopCause::deadline && report.caller == "parent" &&
          report.reason == "time is up"));
-  std::sort(report.cascade_stopped.begin(), report.cascade_stopped.end());
-  CHECK(report.cascade_stopped == std::vector<std::string>{"deep", "one", "two"});
+  std::sort(report.descendants.begin(), report.descendants.end());
+  CHECK(report.descendants == std::vector<std::string>{"deep", "one", "two"});
   CHECK(report.messages_dropped == 1);
   CHECK(report.dropped_messages == std::vector<MessageId>{waiting});
   CHECK(std::count_if(t.log.begin(), t.log.end(),
@@ -105,7 +105,7 @@ TEST_CASE("a stop of the descendants alone waits for all of them", "[tree][below
   t.ask(t.two);
   std::optional<StopReport> report;
   const bool has_grace = GENERATE(true, false);
-  StopOptions options{.descendants_only = true};
+  StopOptions options{.scope = Scope::descendants};
   if (has_grace) options.grace = std::chrono::seconds(60);
   options.on_settled = [&](const StopReport& made) { report = made; };
   CHECK(t.parent.stop(std::move(options)).took_effect());
@@ -122,14 +122,14 @@ TEST_CASE("a stop of the descendants alone waits for all of them", "[tree][below
 
 TEST_CASE("a stop of the descendants alone is refused as a stop is", "[tree][below][C19][X10]") {
   Family t;
-  CHECK(t.parent.stop({.caller = "other", .descendants_only = true}).reason == Errc::not_child_agent);
-  CHECK(t.parent.stop({.caller = "one", .descendants_only = true}).reason == Errc::not_child_agent);
-  CHECK(t.parent.stop({.caller = "top", .descendants_only = true}).took_effect());
-  const VerbResult again = t.parent.stop({.descendants_only = true});
-  CHECK((again.status == VerbStatus::no_effect && again.reason == Errc::stopped));
-  CHECK(t.other.stop({.descendants_only = true}).status == VerbStatus::no_effect);
+  CHECK(t.parent.stop({.caller = "other", .scope = Scope::descendants}).reason == Errc::not_child_agent);
+  CHECK(t.parent.stop({.caller = "one", .scope = Scope::descendants}).reason == Errc::not_child_agent);
+  CHECK(t.parent.stop({.caller = "top", .scope = Scope::descendants}).took_effect());
+  const VerbResult again = t.parent.stop({.scope = Scope::descendants});
+  CHECK((again.status == VerbStatus::no_effect && again.reason == Errc::agent_stopped));
+  CHECK(t.other.stop({.scope = Scope::descendants}).status == VerbStatus::no_effect);
   CHECK(t.top.stop().took_effect());
-  CHECK(t.top.stop({.descendants_only = true}).reason == Errc::stopping);
+  CHECK(t.top.stop({.scope = Scope::descendants}).reason == Errc::agent_stopping);
   t.settle();
   CHECK(t.states() == "stopped stopped stopped stopped stopped stopped ");
 }
@@ -138,7 +138,7 @@ TEST_CASE("a stop of the descendants alone leaves a child that stands for a pers
   TreeFixture t;
   const Agent parent = t.root("parent"), person = t.child(parent, "person", {.role = AgentRole::user}),
               child = t.child(parent, "child");
-  CHECK(parent.stop({.descendants_only = true}).took_effect());
+  CHECK(parent.stop({.scope = Scope::descendants}).took_effect());
   t.settle();
   CHECK(t.state("person") == AgentState::idle);
   CHECK(t.state("child") == AgentState::stopped);
@@ -146,7 +146,7 @@ TEST_CASE("a stop of the descendants alone leaves a child that stands for a pers
 
 TEST_CASE("all agents can be stopped while the tree stays open", "[tree][below]") {
   Family t;
-  CHECK(t.tree->stop_all({.descendants_only = true}).took_effect());
+  CHECK(t.tree->stop_all({.scope = Scope::descendants}).took_effect());
   t.settle();
   CHECK(t.states() == "stopped stopped stopped stopped stopped stopped ");
   t.ask(t.root("new"));
@@ -155,7 +155,7 @@ TEST_CASE("all agents can be stopped while the tree stays open", "[tree][below]"
 TEST_CASE("a callback of the agent stops its descendants", "[tree][below][Q3]") {
   TreeFixture t;
   const Agent parent = t.root("parent", {.handler = [&](const Agent& self, const Message&) {
-                                CHECK(self.stop({.descendants_only = true}).took_effect());
+                                CHECK(self.stop({.scope = Scope::descendants}).took_effect());
                                 CHECK(self.create_child({.id = "new"}).has_value());
                               }});
   const Agent child = t.child(parent, "child");
@@ -172,7 +172,7 @@ TEST_CASE("a stop of the descendants alone says whether one of them acts, and no
   bool within_parent = false, within_child = true;
   const auto elsewhere = [](const Agent& agent) {
     bool quiet = false;
-    std::thread([&] { quiet = agent.stop({.descendants_only = true}).quiet; }).join();
+    std::thread([&] { quiet = agent.stop({.scope = Scope::descendants}).quiet; }).join();
     return quiet;
   };
   const Agent parent = t.root(

@@ -82,7 +82,7 @@ TEST_CASE("a delete of agents that wait for their own stops ends each of them on
   int reports = 0;
   const Agent parent = t.root("parent");
   for (int i = 0; i < count; ++i) t.child(parent, "child " + std::to_string(i));
-  CHECK(parent.terminate({.on_settled = [&](const TerminateReport&) { ++reports; }}).took_effect());
+  CHECK(parent.terminate({.on_settled = [&](const StopReport&) { ++reports; }}).took_effect());
   for (int i = 0; i < count; ++i)
     CHECK(t["child " + std::to_string(i)]
               .stop({.on_settled = [&](const StopReport&) { ++reports; }})
@@ -100,7 +100,7 @@ TEST_CASE("stops for later of many agents take effect one by one within the budg
   std::vector<Agent> children;
   for (int i = 0; i < 50; ++i) children.push_back(t.child(parent, "c" + std::to_string(i)));
   t.settle();
-  CHECK(parent.stop({.descendants_only = true, .when = StopWhen::after_turn}).took_effect());
+  CHECK(parent.stop({.scope = Scope::descendants, .when = StopWhen::after_turn}).took_effect());
   const auto closed = [&] {
     return std::count_if(children.begin(), children.end(),
                          [](const Agent& child) { return child.state().value() != AgentState::idle; });
@@ -122,7 +122,7 @@ TEST_CASE("a stop for later that takes effect does not count the agents again fo
     TreeFixture t({}, false);
     const Agent parent = t.root("parent");
     for (int i = 0; i < count; ++i) t.ask(t.child(parent, "c" + std::to_string(i)));
-    CHECK(parent.stop({.descendants_only = true, .when = StopWhen::after_turn}).took_effect());
+    CHECK(parent.stop({.scope = Scope::descendants, .when = StopWhen::after_turn}).took_effect());
     t.settle();
     const Agent first = t["c0"];
     t.llm->answer("c0", "words");

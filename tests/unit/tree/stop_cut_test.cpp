@@ -101,7 +101,7 @@ TEST_CASE("with StopCut::none the loop cuts all calls in its next poll", "[tree]
   Crowd::on_thread(foreign, [&] {
     if (verb == 0) result = t.top.stop({.cut = StopCut::none});
     if (verb == 1) result = t.top.terminate({.cut = StopCut::none});
-    if (verb == 2) result = t.top.interrupt({.scope = InterruptScope::subtree, .cut = StopCut::none});
+    if (verb == 2) result = t.top.interrupt({.scope = Scope::subtree, .cut = StopCut::none});
   });
   CHECK(result.took_effect());
   CHECK(result.calls_cut == 0);
@@ -135,7 +135,7 @@ TEST_CASE("the loop cuts the remaining calls of a stop in one poll with any budg
 TEST_CASE("a stop without the children cuts only the agent's own call", "[tree][X12]") {
   Crowd t(20);
   t.ask(t.top);
-  const VerbResult result = t.top.stop({.cascade = false});
+  const VerbResult result = t.top.stop({.scope = Scope::agent});
   CHECK(result.calls_cut == 1);
   REQUIRE(t.llm->calls() == 22);
   CHECK(t.llm->call(21).stop.stop_requested());

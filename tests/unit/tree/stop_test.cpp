@@ -90,7 +90,7 @@ TEST_CASE("a stop empties the mailboxes and puts no message into them",
   CHECK(report->reason == "why");
   CHECK(report->cause == StopCause::user);
   CHECK(report->messages_dropped == 3);
-  CHECK(report->cascade_stopped == std::vector<std::string>{"child"});
+  CHECK(report->descendants == std::vector<std::string>{"child"});
   CHECK(report->abandoned.empty());
   CHECK((child.queue_length().value() == 0 && parent.queue_length().value() == 0 &&
          other.queue_length().value() == 0));
@@ -104,12 +104,12 @@ TEST_CASE("a stop of a stopping agent returns its state", "[tree][C12][C20][S1-P
   CHECK(parent.stop().took_effect());
   for (const Agent& agent : {parent, child}) {
     const VerbResult again = agent.stop();
-    CHECK((again.accepted() && !again.took_effect() && again.reason == Errc::stopping));
+    CHECK((again.accepted() && !again.took_effect() && again.reason == Errc::agent_stopping));
   }
   t.settle();
   for (const Agent& agent : {parent, child}) {
     const VerbResult again = agent.stop();
-    CHECK((again.accepted() && !again.took_effect() && again.reason == Errc::stopped));
+    CHECK((again.accepted() && !again.took_effect() && again.reason == Errc::agent_stopped));
   }
   t.settle();
   CHECK(t.seen.count("settled") == 2);
@@ -123,7 +123,7 @@ TEST_CASE("a second stop can wait for the first", "[tree][X32]") {
   int reports = 0;
   const auto count = [&](const StopReport&) { ++reports; };
   CHECK(agent.stop({.on_settled = count}).took_effect());
-  CHECK(agent.stop({.on_settled = count}).reason == Errc::stopping);
+  CHECK(agent.stop({.on_settled = count}).reason == Errc::agent_stopping);
   t.settle();
   CHECK(reports == 0);
   t.llm->answer("a", "late");
@@ -149,7 +149,7 @@ TEST_CASE("a stop of one agent alone does not stop its children", "[tree][X12]")
   TreeFixture t;
   const Agent parent = t.root("parent");
   const Agent child = t.child(parent, "child");
-  CHECK(parent.stop({.cascade = false}).took_effect());
+  CHECK(parent.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(t.state("parent") == AgentState::stopped);
   CHECK(t.state("child") == AgentState::idle);
@@ -210,13 +210,13 @@ TEST_CASE("stop_all and resume_all cover all agents", "[tree][X4]") {
   options.on_settled = [&](const StopReport& r) { report = r; };
   CHECK(t.tree->stop_all(std::move(options)).took_effect());
   CHECK(t.tree->create().error().code == Errc::agent_stopping);
-  CHECK(t.tree->stop_all().reason == Errc::stopping);
-  CHECK(t.tree->resume_all().reason == Errc::stopping);
+  CHECK(t.tree->stop_all().reason == Errc::agent_stopping);
+  CHECK(t.tree->resume_all().reason == Errc::agent_stopping);
   t.settle();
   REQUIRE(report);
   CHECK(report->agent_id.empty());
   CHECK(report->cause == StopCause::shutdown);
-  CHECK(report->cascade_stopped.size() == 2);
+  CHECK(report->descendants.size() == 2);
   CHECK(t.tree->create().error().code == Errc::agent_stopped);
   CHECK(a.resume().reason == Errc::parent_stopped);
   CHECK(t.tree->resume_all().took_effect());
@@ -237,7 +237,7 @@ TEST_CASE("a resume of all leaves the decision below a stopped agent to the resu
     REQUIRE(t.tree->stop_all().took_effect());
     t.settle();
     REQUIRE(t.tree->resume_all().took_effect());
-    REQUIRE(parent.resume({.cascade = cascade}).took_effect());
+    REQUIRE(parent.resume({.scope = cascade ? Scope::subtree : Scope::agent}).took_effect());
     t.settle();
     CHECK(t.state("parent") == AgentState::idle);
     CHECK(t.state("child") == (cascade ? AgentState::idle : AgentState::stopped));
@@ -248,11 +248,11 @@ TEST_CASE("a resume of all reopens what it stopped below an agent that was stopp
   TreeFixture t;
   const Agent parent = t.root("parent");
   t.child(parent, "child");
-  REQUIRE(parent.stop({.cascade = false}).took_effect());
+  REQUIRE(parent.stop({.scope = Scope::agent}).took_effect());
   REQUIRE(t.tree->stop_all().took_effect());
   t.settle();
   REQUIRE(t.tree->resume_all().took_effect());
-  REQUIRE(parent.resume({.cascade = false}).took_effect());
+  REQUIRE(parent.resume({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(t.state("child") == AgentState::idle);
 }
@@ -274,7 +274,7 @@ TEST_CASE("resume resumes only the agents that stopped with it", "[tree][X4][G3]
   CHECK(sticky.stop().took_effect());
   t.settle();
   CHECK(parent.stop().took_effect());
-  CHECK(parent.resume().reason == Errc::stopping);
+  CHECK(parent.resume().reason == Errc::agent_stopping);
   t.settle();
   CHECK(child.resume().reason == Errc::parent_stopped);
   const VerbResult result = parent.resume();
@@ -302,10 +302,10 @@ TEST_CASE("a resume of an ancestor does not undo a stop that comes after it", "[
   t.settle();
   CHECK(parent.resume().took_effect());
   SECTION("the child is stopped") {
-    CHECK(child.stop().reason == Errc::stopped);  // the loop has not yet resumed it
+    CHECK(child.stop().reason == Errc::agent_stopped);  // the loop has not yet resumed it
   }
   SECTION("all descendants are stopped") {
-    CHECK(parent.stop({.descendants_only = true}).reason == Errc::stopped);
+    CHECK(parent.stop({.scope = Scope::descendants}).reason == Errc::agent_stopped);
   }
   t.settle();
   CHECK(t.state("parent") == AgentState::idle);
@@ -330,12 +330,12 @@ TEST_CASE("a stop of an agent that its parent has stopped outlasts the resume of
   const Agent sibling = t.child(parent, "sibling");
   CHECK(parent.stop().took_effect());
   SECTION("while it is stopping") {
-    CHECK(child.stop().reason == Errc::stopping);
+    CHECK(child.stop().reason == Errc::agent_stopping);
     t.settle();
   }
   SECTION("when it is stopped") {
     t.settle();
-    CHECK(child.stop().reason == Errc::stopped);
+    CHECK(child.stop().reason == Errc::agent_stopped);
   }
   CHECK(parent.resume().took_effect());
   t.settle();
@@ -350,7 +350,7 @@ TEST_CASE("a stop that found its agent stopped does not concern the next agent o
   const Agent child = t.child(parent, "child");
   CHECK(parent.stop().took_effect());
   t.settle();
-  CHECK(child.stop().reason == Errc::stopped);
+  CHECK(child.stop().reason == Errc::agent_stopped);
   CHECK(child.terminate().took_effect());
   t.settle();
   CHECK(parent.resume().took_effect());
@@ -369,7 +369,7 @@ TEST_CASE("a resume of one agent leaves its children stopped", "[tree][X4]") {
   const Agent child = t.child(parent, "child");
   CHECK(parent.stop().took_effect());
   t.settle();
-  CHECK(parent.resume({.cascade = false}).took_effect());
+  CHECK(parent.resume({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(t.state("child") == AgentState::stopped);
   CHECK(child.resume().took_effect());
@@ -512,8 +512,8 @@ TEST_CASE("a verb that finds nothing to do says whether an action runs", "[tree]
   std::optional<Agent> self, parent;
   std::vector<VerbResult> inside;
   const auto call_all = [&](std::vector<VerbResult>& results) {
-    results = {self->stop(),      parent->stop({.descendants_only = true}),
-               self->interrupt(), self->interrupt({.scope = InterruptScope::subtree}),
+    results = {self->stop(),      parent->stop({.scope = Scope::descendants}),
+               self->interrupt(), self->interrupt({.scope = Scope::subtree}),
                parent->pause(),   self->terminate(),
                self->terminate()};
   };
@@ -540,11 +540,11 @@ TEST_CASE("the resume of an agent that was stopped alone opens none that another
           "[tree][X4][G3]") {
   TreeFixture t;
   const Agent top = t.root("top"), middle = t.child(top, "middle"), leaf = t.child(middle, "leaf");
-  CHECK(middle.stop({.cascade = false}).took_effect());
+  CHECK(middle.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(top.stop().took_effect());
   t.settle();
-  CHECK(top.resume({.cascade = false}).took_effect());
+  CHECK(top.resume({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(middle.resume().took_effect());
   t.settle();

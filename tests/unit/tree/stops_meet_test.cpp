@@ -34,7 +34,7 @@ struct Family : ToolTurn {
     return options;
   }
   TerminateOptions reporting(TerminateOptions options) {
-    options.on_settled = [this](const TerminateReport&) { ++deletes; };
+    options.on_settled = [this](const StopReport&) { ++deletes; };
     return options;
   }
   void answer_both() {
@@ -89,7 +89,7 @@ TEST_CASE("a resume withdraws a stop and a delete for later together", "[tree][d
 
 TEST_CASE("a stop for later includes the descendants that an earlier one left out", "[tree][stop][later]") {
   Family t;
-  CHECK(t.parent.stop(t.reporting(StopOptions{.cascade = false, .when = after_step})).took_effect());
+  CHECK(t.parent.stop(t.reporting(StopOptions{.scope = Scope::agent, .when = after_step})).took_effect());
   CHECK_FALSE(pending(t.kid));
   CHECK(t.parent.stop(t.reporting(StopOptions{.when = after_turn})).took_effect());
   CHECK(pending(t.parent) == after_step);
@@ -104,14 +104,14 @@ TEST_CASE("a stop for later includes the descendants that an earlier one left ou
 TEST_CASE("a stricter stop of the agent alone leaves its descendants the softer one", "[tree][stop][later]") {
   Family t;
   CHECK(t.parent.stop({.when = after_turn}).took_effect());
-  CHECK(t.parent.stop({.cascade = false, .when = after_step}).took_effect());
+  CHECK(t.parent.stop({.scope = Scope::agent, .when = after_step}).took_effect());
   CHECK(pending(t.parent) == after_step);
   CHECK(pending(t.kid) == after_turn);
   CHECK(t.parent.stop({.when = after_step}).took_effect());
   CHECK(pending(t.kid) == after_step);
   CHECK(t.parent.stop({.when = after_step}).reason == Errc::stop_pending);
   CHECK(t.parent.resume().took_effect());
-  CHECK(t.parent.stop({.cascade = false, .when = after_step}).took_effect());
+  CHECK(t.parent.stop({.scope = Scope::agent, .when = after_step}).took_effect());
   CHECK_FALSE(pending(t.kid));
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("a stop of the agent alone makes the pending stop of its subtree take 
   const bool read = GENERATE(true, false);
   CHECK(t.parent.stop(t.reporting(StopOptions{.when = after_turn})).took_effect());
   if (read) t.settle();
-  const VerbResult now = t.parent.stop({.cascade = false});
+  const VerbResult now = t.parent.stop({.scope = Scope::agent});
   CHECK(now.took_effect());
   CHECK(now.calls_cut == 2);
   CHECK(t.kid.state().value() == AgentState::stopping);
@@ -142,26 +142,26 @@ TEST_CASE("a stop of the agent alone makes the pending stop of its subtree take 
   t.settle();
   CHECK(t.kid.state().value() == AgentState::stopped);
   REQUIRE(t.stopped.size() == 1);
-  CHECK(t.stopped[0].cascade_stopped == std::vector<std::string>{"c"});
+  CHECK(t.stopped[0].descendants == std::vector<std::string>{"c"});
 }
 
 TEST_CASE("a stop widens that of the agent alone while that one settles", "[tree][stop][G1][G4]") {
   Family t({}, OnStop::deaf);
-  CHECK(t.parent.stop(t.reporting(StopOptions{.cascade = false})).took_effect());
+  CHECK(t.parent.stop(t.reporting(StopOptions{.scope = Scope::agent})).took_effect());
   const bool read = GENERATE(true, false);
   if (read) t.settle();
   CHECK(t.parent.state().value() == AgentState::stopping);
   CHECK(t.kid.state().value() == AgentState::waiting_llm);
   CHECK(t.parent.stop(t.reporting(StopOptions{})).took_effect());
   CHECK(t.kid.state().value() == AgentState::stopping);
-  CHECK(t.parent.stop().reason == Errc::stopping);
+  CHECK(t.parent.stop().reason == Errc::agent_stopping);
   SECTION("the child ends last") {
     t.settle();
     t.llm->answer("a", "late");
     t.settle();
     CHECK(t.parent.state().value() == AgentState::stopping);
     CHECK(t.stopped.empty());
-    CHECK(t.parent.resume().reason == Errc::stopping);
+    CHECK(t.parent.resume().reason == Errc::agent_stopping);
     t.llm->answer("c", "late");
     t.settle();
   }
@@ -187,8 +187,8 @@ TEST_CASE("a stop widens that of the agent alone while that one settles", "[tree
   CHECK(t.parent.state().value() == AgentState::stopped);
   CHECK(t.kid.state().value() == AgentState::stopped);
   REQUIRE(t.stopped.size() == 2);
-  CHECK(t.stopped[0].cascade_stopped.empty());
-  CHECK(t.stopped[1].cascade_stopped == std::vector<std::string>{"c"});
+  CHECK(t.stopped[0].descendants.empty());
+  CHECK(t.stopped[1].descendants == std::vector<std::string>{"c"});
   CHECK(t.seen.count("settled a") == 1);
   CHECK(t.seen.count("settled c") == 1);
   CHECK(t.parent.resume().took_effect());
@@ -200,7 +200,7 @@ TEST_CASE("a stop widens that of the agent alone while that one settles", "[tree
 TEST_CASE("the grace period of a stop of the agent alone is not that of its descendants",
           "[tree][stop][G4]") {
   Family t({}, OnStop::deaf);
-  CHECK(t.parent.stop({.cascade = false, .grace = 1s}).took_effect());
+  CHECK(t.parent.stop({.scope = Scope::agent, .grace = 1s}).took_effect());
   t.settle();
   CHECK(t.parent.stop({.grace = 9s}).took_effect());
   t.settle();
@@ -214,7 +214,7 @@ TEST_CASE("the grace period of a stop of the agent alone is not that of its desc
 
 TEST_CASE("a lease that runs out closes the subtree of an agent that stops alone", "[tree][lease][G1]") {
   Family t({.lease = 10s}, OnStop::deaf);
-  CHECK(t.parent.stop({.cascade = false, .grace = 60s}).took_effect());
+  CHECK(t.parent.stop({.scope = Scope::agent, .grace = 60s}).took_effect());
   t.settle();
   t.advance(10s);
   CHECK(t.kid.state().value() == AgentState::stopping);
@@ -266,12 +266,12 @@ TEST_CASE("the event of a deferred stop names the strictest that is pending", "[
 TEST_CASE("a deferred stop of all descendants that adds nothing says that stops are pending",
           "[tree][stop][later]") {
   Family t;
-  CHECK(t.parent.stop({.descendants_only = true, .when = after_turn}).took_effect());
-  const VerbResult second = t.parent.stop({.descendants_only = true, .when = after_turn});
+  CHECK(t.parent.stop({.scope = Scope::descendants, .when = after_turn}).took_effect());
+  const VerbResult second = t.parent.stop({.scope = Scope::descendants, .when = after_turn});
   CHECK(second.status == VerbStatus::no_effect);
   CHECK(second.reason == Errc::stop_pending);
   CHECK(t.kid.stop().took_effect());
-  CHECK(t.parent.stop({.descendants_only = true, .when = after_turn}).reason == Errc::stopped);
+  CHECK(t.parent.stop({.scope = Scope::descendants, .when = after_turn}).reason == Errc::agent_stopped);
 }
 
 TEST_CASE("a deferred stop that was withdrawn at the last moment does not take effect",
@@ -279,7 +279,7 @@ TEST_CASE("a deferred stop that was withdrawn at the last moment does not take e
   Family t;
   const Agent other = t.root("o", {.tools = t.tools});
   t.ask(other);
-  CHECK(t.parent.stop({.cascade = false, .when = after_turn, .escalate_after = 10s}).took_effect());
+  CHECK(t.parent.stop({.scope = Scope::agent, .when = after_turn, .escalate_after = 10s}).took_effect());
   CHECK(other.stop({.when = after_turn, .escalate_after = 10s}).took_effect());
   t.settle();
   int resumed = 0;
@@ -298,7 +298,7 @@ TEST_CASE("the events of a stop that another one has widened name the newest", "
     if (change.to == AgentState::stopped)
       reasons.push_back(change.agent.id() + " " + std::string(change.origin.reason()));
   });
-  CHECK(t.parent.stop({.cascade = false, .reason = "alone"}).took_effect());
+  CHECK(t.parent.stop({.scope = Scope::agent, .reason = "alone"}).took_effect());
   t.settle();
   CHECK(t.parent.stop({.reason = "all"}).took_effect());
   t.settle();
@@ -327,7 +327,7 @@ TEST_CASE("a stop that comes while a resume of the same agent is under way is re
 
 TEST_CASE("who waits for a stop that is being widened waits for all of it", "[tree][stop][X32]") {
   Family t({}, OnStop::deaf);
-  CHECK(t.parent.stop({.cascade = false}).took_effect());
+  CHECK(t.parent.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   t.llm->answer("a", "late");
   t.settle();

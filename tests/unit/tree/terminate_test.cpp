@@ -22,23 +22,23 @@ TEST_CASE("a delete removes the subtree from all tables",
   const Agent child = t.child(parent, "child");
   t.ask(child);
   CHECK(child.send("queued").accepted());
-  std::optional<TerminateReport> report;
+  std::optional<StopReport> report;
   const VerbResult result =
-      parent.terminate({.reason = "done", .on_settled = [&](const TerminateReport& r) { report = r; }});
+      parent.terminate({.reason = "done", .on_settled = [&](const StopReport& r) { report = r; }});
   CHECK((result.accepted() && result.took_effect() && result.quiet));
   CHECK(t.state("child") == AgentState::terminating);
   CHECK(t.llm->call(0).stop.stop_requested());
-  CHECK(parent.terminate().reason == Errc::terminating);
-  CHECK(child.terminate().reason == Errc::terminating);
-  CHECK(child.stop().reason == Errc::terminating);
+  CHECK(parent.terminate().reason == Errc::agent_terminating);
+  CHECK(child.terminate().reason == Errc::agent_terminating);
+  CHECK(child.stop().reason == Errc::agent_terminating);
   CHECK(child.stop().accepted());
-  CHECK(child.resume().reason == Errc::terminating);
+  CHECK(child.resume().reason == Errc::agent_terminating);
   t.settle();
   REQUIRE(report);
   CHECK(report->agent_id == "parent");
   CHECK(report->reason == "done");
   CHECK(report->cause == StopCause::terminate);
-  CHECK(report->cascade_terminated == std::vector<std::string>{"child"});
+  CHECK(report->descendants == std::vector<std::string>{"child"});
   CHECK(report->messages_dropped == 1);
   CHECK(t.tree->size() == 1);
   CHECK(testing::count_references(*t.tree, "parent") + testing::count_references(*t.tree, "child") == 0);
@@ -80,10 +80,10 @@ TEST_CASE("a delete during a stop waits for it", "[tree][X13][D10]") {
   std::string order;
   CHECK(agent.stop({.on_settled = [&](const StopReport&) { order += "stopped "; }}).took_effect());
   t.settle();
-  CHECK(agent.terminate({.on_settled = [&](const TerminateReport&) { order += "deleted"; }}).took_effect());
+  CHECK(agent.terminate({.on_settled = [&](const StopReport&) { order += "deleted"; }}).took_effect());
   CHECK(t.state("a") == AgentState::stopping);
-  CHECK(agent.terminate().reason == Errc::terminating);
-  CHECK(agent.resume().reason == Errc::terminating);
+  CHECK(agent.terminate().reason == Errc::agent_terminating);
+  CHECK(agent.resume().reason == Errc::agent_terminating);
   t.settle();
   CHECK(agent.exists());
   t.llm->answer("a", "late");
@@ -104,7 +104,7 @@ TEST_CASE("a stop during a delete returns terminating", "[tree][X13][C20]") {
   CHECK(agent.terminate().took_effect());
   bool told = false;
   const VerbResult stop = agent.stop({.on_settled = [&](const StopReport&) { told = true; }});
-  CHECK((stop.accepted() && !stop.took_effect() && stop.reason == Errc::terminating));
+  CHECK((stop.accepted() && !stop.took_effect() && stop.reason == Errc::agent_terminating));
   t.settle();
   CHECK_FALSE(told);
   t.llm->answer("a", "late");
@@ -141,7 +141,7 @@ TEST_CASE("a call that ignores its stop is abandoned after the grace period",
     t.ask(good);
     std::string failed;
     if (del)
-      CHECK(parent.terminate({.on_settled = [&](const TerminateReport& r) { failed = joined(r.abandoned); }})
+      CHECK(parent.terminate({.on_settled = [&](const StopReport& r) { failed = joined(r.abandoned); }})
                 .accepted());
     else
       CHECK(
@@ -225,7 +225,7 @@ TEST_CASE("a scope deletes or stops the agents that were created in it", "[tree]
     t.child(a, "below");
     CHECK(a.parent().value() == parent);
     CHECK(scope.size() == 1);
-    TerminateScope stops{*t.tree, ScopePolicy::stop};
+    TerminateScope stops{*t.tree, StopVerb::stop};
     CHECK(stops.create({.id = "s"}).has_value());
     CHECK(stops.attach(parent.create_child({.id = "p"}).value()));
     CHECK(stops.size() == 2);
@@ -270,8 +270,8 @@ TEST_CASE("a closed or released or moved-from scope does nothing more", "[tree][
 TEST_CASE("a moved scope has the policy of the other one", "[tree][scope]") {
   TreeFixture t;
   const bool deletes = GENERATE(true, false);
-  const ScopePolicy mine = deletes ? ScopePolicy::terminate : ScopePolicy::stop;
-  const ScopePolicy other = deletes ? ScopePolicy::stop : ScopePolicy::terminate;
+  const StopVerb mine = deletes ? StopVerb::terminate : StopVerb::stop;
+  const StopVerb other = deletes ? StopVerb::stop : StopVerb::terminate;
   const AgentState ended = deletes ? AgentState::terminating : AgentState::stopping;
   const AgentState ended_by_other = deletes ? AgentState::stopping : AgentState::terminating;
   TerminateScope from{*t.tree, mine};
@@ -338,7 +338,7 @@ TEST_CASE("a scope may be closed and destroyed in a callback of its own close", 
 
 TEST_CASE("a scope that ends while it creates an agent has that agent", "[tree][scope][G1][Q3]") {
   TreeFixture t;
-  auto scope = std::make_unique<TerminateScope>(*t.tree, ScopePolicy::stop);
+  auto scope = std::make_unique<TerminateScope>(*t.tree, StopVerb::stop);
   TerminateScope other{Agent()};
   std::vector<Agent> released;
   std::function<void()> end;
@@ -377,7 +377,7 @@ TEST_CASE("the grace period of an earlier stop says nothing about a later one", 
   std::vector<std::vector<std::string>> abandoned;
   const auto stop = [&](const Agent& agent, bool cascade, Duration grace) {
     CHECK(agent
-              .stop({.cascade = cascade,
+              .stop({.scope = cascade ? Scope::subtree : Scope::agent,
                      .grace = grace,
                      .on_settled = [&](const StopReport& report) { abandoned.push_back(report.abandoned); }})
               .took_effect());
@@ -412,7 +412,7 @@ TEST_CASE("a delete gives the calls of the forks the grace period of the delete"
   const Agent agent = t.root("a");
   const Agent copy = fork(agent, {.id = "copy"}).value();
   t.ask(copy);
-  CHECK(agent.terminate({.grace = seconds(1), .forks = Forks::terminate}).took_effect());
+  CHECK(agent.terminate({.grace = seconds(1), .scope = Scope::with_forks}).took_effect());
   t.settle();
   CHECK(copy.exists());
   t.advance(seconds(1));

@@ -13,14 +13,10 @@ TEST_CASE("the report of a delete is complete even if its calls end before the l
   const Agent child = t.child(parent, "child");
   t.ask(child);
   std::string order;
-  CHECK(
-      parent
-          .stop({.on_settled = [&](const StopReport& r) { order += "stopped " + joined(r.cascade_stopped); }})
-          .took_effect());
+  CHECK(parent.stop({.on_settled = [&](const StopReport& r) { order += "stopped " + joined(r.descendants); }})
+            .took_effect());
   t.settle();
-  const auto deleted = [&](const TerminateReport& r) {
-    order += ", deleted " + joined(r.cascade_terminated);
-  };
+  const auto deleted = [&](const StopReport& r) { order += ", deleted " + joined(r.descendants); };
   CHECK(parent.terminate({.on_settled = deleted}).took_effect());
   t.llm->answer("child", "late");  // no poll in between
   CHECK(child.exists());
@@ -50,7 +46,7 @@ TEST_CASE("a delete waits for a stop of an ancestor that is settling below it", 
   const Agent root = t.root("root");
   const Agent child = t.child(root, "child");
   const Agent leaf = t.child(child, "leaf");
-  CHECK(child.stop({.cascade = false}).took_effect());
+  CHECK(child.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(root.stop().took_effect());
   CHECK(leaf.state().value() == AgentState::stopping);
@@ -68,7 +64,7 @@ TEST_CASE("a delete waits for a stop that was widened", "[tree][X13][B13]") {
   const Agent root = t.root("root");
   const Agent child = t.child(root, "child");
   const Agent leaf = t.child(child, "leaf");
-  CHECK(child.stop({.cascade = false}).took_effect());
+  CHECK(child.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(child.stop().took_effect());
   CHECK(root.terminate().took_effect());
@@ -85,7 +81,7 @@ TEST_CASE("a delete of an agent that stops alone leaves its subtree to the stop"
   const Agent root = t.root("root");
   const Agent child = t.child(root, "child");
   const Agent leaf = t.child(child, "leaf");
-  CHECK(child.stop({.cascade = false}).took_effect());
+  CHECK(child.stop({.scope = Scope::agent}).took_effect());
   CHECK(child.terminate().took_effect());
   CHECK(leaf.state().value() == AgentState::stopping);
   CHECK(root.terminate().took_effect());
@@ -104,7 +100,7 @@ TEST_CASE("a stop of the parent alone does not undo the resume of its children",
   CHECK(parent.stop().took_effect());
   t.settle();
   CHECK(parent.resume().took_effect());
-  CHECK(parent.stop({.cascade = false}).took_effect());
+  CHECK(parent.stop({.scope = Scope::agent}).took_effect());
   t.settle();
   CHECK(parent.state().value() == AgentState::stopped);
   CHECK(child.state().value() == AgentState::idle);

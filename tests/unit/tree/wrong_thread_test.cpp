@@ -88,7 +88,7 @@ const std::vector<Call>& calls_with_a_reason() {
        [](Host& h) { return code(h.agent.create_child(std::make_shared<AgentSpec>())); }},
       {"Agent::parent", [](Host& h) { return code(h.agent.parent()); }},
       {"Agent::children", [](Host& h) { return code(h.agent.children()); }},
-      {"Agent::clear_queue", [](Host& h) { return code(h.agent.clear_queue()); }},
+      {"Agent::drop_queue", [](Host& h) { return code(h.agent.drop_queue()); }},
       {"Agent::queued", [](Host& h) { return code(h.agent.queued()); }},
       {"Agent::edit_queued", [](Host& h) { return h.agent.edit_queued({1}, {.text = "x"}).reason; }},
       {"Agent::remove_queued", [](Host& h) { return h.agent.remove_queued({1}).reason; }},

@@ -276,7 +276,7 @@ TEST_CASE("a call of an agent tool begins with the turn of its agent", "[tools][
     CHECK(t.seen.count("discarded planner") <= 1);
   }
   SECTION("its message is removed") {
-    CHECK(helper.clear_queue().value() == 1);
+    CHECK(helper.drop_queue().value() == 1);
     t.settle();
     t.answer(helper, "first");
     CHECK(t.told() == "error: the agent did not begin: its message was withdrawn");

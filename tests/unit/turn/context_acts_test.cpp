@@ -80,7 +80,7 @@ TEST_CASE("a tool of a closed agent is refused through its context at once", "[t
     CHECK(t.reason() == Errc::call_over);
   }
   SECTION("interrupted with the subtree") {
-    CHECK(t.a.interrupt({.scope = InterruptScope::subtree}).took_effect());
+    CHECK(t.a.interrupt({.scope = Scope::subtree}).took_effect());
     CHECK(t.reason() == Errc::call_over);
   }
   SECTION("cancelled") {

@@ -59,7 +59,7 @@ TEST_CASE("a discarded answer says which verb had ended its turn", "[turn][disca
       {"interrupted", [](const Agent& agent) { CHECK(agent.interrupt().took_effect()); }},
       {"interrupted",
        [](const Agent& agent) {
-         CHECK(agent.parent().value().interrupt({.scope = InterruptScope::subtree}).took_effect());
+         CHECK(agent.parent().value().interrupt({.scope = Scope::subtree}).took_effect());
        }},
       {"aborted", [](const Agent& agent) { CHECK(agent.abort().took_effect()); }},
       {"stopped",

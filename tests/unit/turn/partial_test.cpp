@@ -171,8 +171,8 @@ TEST_CASE("an answer that a steered message ends is kept before that message", "
   const auto cuts = t.tree->on<ModelCallEnded>([&](const ModelCallEnded& ended) { kept = ended.kept_bytes; });
   t.ask(agent);
   t.llm->delta("a", "The sea is");
-  REQUIRE(agent.steer("shorter", now).when == SteerWhen::now);
-  REQUIRE(agent.steer("and in French", now).when == SteerWhen::now);
+  REQUIRE(agent.steer("shorter", now).ended_call);
+  REQUIRE(agent.steer("and in French", now).ended_call);
   const auto steers = t.tree->on<Steered>(
       [&](const Steered& steered) { CHECK(is_valid_history(steered.agent.conversation().value())); });
   t.settle();
@@ -195,7 +195,7 @@ TEST_CASE("an answer that a steered message has ended gets the mark of its turn,
   const Agent agent = t.agent(keeping());
   t.ask(agent);
   t.llm->delta("a", "The sea is");
-  REQUIRE(agent.steer("shorter", now).when == SteerWhen::now);
+  REQUIRE(agent.steer("shorter", now).ended_call);
   const auto cuts = t.tree->on<ModelCallEnded>(
       [&](const ModelCallEnded&) { CHECK(agent.interrupt({.queue = QueueAction::hold}).took_effect()); });
   t.settle();

@@ -23,7 +23,7 @@ TEST_CASE("a late answer does not continue an aborted turn", "[turn][Y4][A14][A1
   CHECK(t.history() == "user:question!aborted");
 }
 
-TEST_CASE("neither an abort with clear_queue nor a stop leaves anything running", "[turn][Y4][X3][C5]") {
+TEST_CASE("neither an abort that drops the queue nor a stop leaves anything running", "[turn][Y4][X3][C5]") {
   for (const bool stop : {false, true}) {
     ToolTurn t;
     const Agent agent = t.agent();
@@ -32,7 +32,7 @@ TEST_CASE("neither an abort with clear_queue nor a stop leaves anything running"
     if (stop)
       CHECK(agent.stop().took_effect());
     else
-      CHECK(agent.abort({.clear_queue = true}).took_effect());
+      CHECK(agent.abort({.queue = QueueAction::drop}).took_effect());
     t.settle();
     CHECK(agent.queue_length().value() == 0);
     CHECK(t.llm->calls() == 1);
