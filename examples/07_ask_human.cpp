@@ -119,7 +119,7 @@ int main() {
       if (!line) {
         std::printf("(no answer: stop)\n");
         if (!agent.stop().took_effect()) return 1;  // closes the question; nobody can answer it any more
-        if (tree.answer(open.id, "too late").accepted()) return 1;
+        if (tree.answer(open.id, "too late").has_value()) return 1;
       } else if (approval) {
         if (!(*line == "yes" ? tree.approve(open.id) : tree.decline(open.id, *line))) return 1;
       } else if (!tree.answer(open.id, *line)) {

@@ -73,7 +73,7 @@ int main() {
     ++asked;
     runtime.post([&tree, id = question.id] {  // here a person says: yes, this agent may do that always
       if (auto result = tree.approve(id, agentcore::GrantScope::agent); !result)
-        std::puts(to_string(result.reason).data());
+        std::puts(result.error().message.c_str());
     });
   });
   // [/snippet]

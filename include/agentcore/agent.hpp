@@ -281,14 +281,14 @@ class AGENTCORE_API Agent {
   /// Further reasons: `message_not_found` if no message with that id waits in this mailbox, for example
   /// because its turn has begun.
   /// @loop_thread
-  ChangeResult edit_queued(MessageId id, Message message) const;
+  Result<void> edit_queued(MessageId id, Message message) const;
   /// Removes a message that waits in the mailbox: it is dropped, with DropReason::removed.
   ///
   ///     if (!agent.remove_queued(sent.id)) std::puts("too late: its turn has begun");
   ///
   /// Reasons: `agent_not_found`, `runtime_gone`, `message_not_found`.
   /// @loop_thread
-  ChangeResult remove_queued(MessageId id) const;
+  Result<void> remove_queued(MessageId id) const;
   /// Returns a copy of the history, with the system prompt first if there is one. Windows and the
   /// instructions of ToolProtocol::text are not included. The result is always a valid history, and can be
   /// the AgentSpec::history of another agent.
@@ -313,13 +313,13 @@ class AGENTCORE_API Agent {
   Result<Spent> subtree_spent() const;
   /// Replaces the agent's own budget, and counts from zero.
   ///
-  /// Refused if the agent or the Runtime does not exist, if an allocation fails, and for a cost or a duration
-  /// out of range (see Budget): such a value never means "no limit". See ChangeResult::reason.
+  /// Errors: `agent_not_found`, `runtime_gone`, `wrong_thread`, `out_of_memory`, and `invalid_config` for a
+  /// cost or a duration out of range (see Budget): such a value never means "no limit".
   /// @loop_thread
-  ChangeResult grant(const Budget& budget) const;
+  Result<void> grant(const Budget& budget) const;
   /// Replaces the budget of the subtree, and counts from zero. Refused as grant() is.
   /// @loop_thread
-  ChangeResult grant_subtree(const Budget& budget) const;
+  Result<void> grant_subtree(const Budget& budget) const;
 
   /// Returns AgentSpec::role. Errors: `agent_not_found`, `runtime_gone`. @loop_thread
   Result<AgentRole> role() const;
@@ -327,23 +327,23 @@ class AGENTCORE_API Agent {
   Result<std::string> model() const;
   /// Replaces AgentSpec::model, from the next model call on. Empty: the client's default.
   ///
-  ///     if (agentcore::ChangeResult changed = agent.set_model("gpt-4o"); !changed)
-  ///       std::fprintf(stderr, "refused: %s\n", changed.message.c_str());
+  ///     if (agentcore::Result<void> changed = agent.set_model("gpt-4o"); !changed)
+  ///       std::fprintf(stderr, "refused: %s\n", changed.error().message.c_str());
   ///
   /// The history stays, also with set_llm(), set_system_prompt() and set_tools(). A model call in flight is
-  /// not affected. See ChangeResult::reason.
+  /// not affected. Errors: as grant(), with `invalid_config` if a value is out of range.
   /// @loop_thread
-  ChangeResult set_model(std::string model) const;
+  Result<void> set_model(std::string model) const;
   /// Replaces AgentSpec::llm, from the next model call on. Null: TreeOptions::llm. `name`: CodeNames::llm.
   /// @loop_thread
-  ChangeResult set_llm(Ref<LlmClient> llm, std::string name = {}) const;
+  Result<void> set_llm(Ref<LlmClient> llm, std::string name = {}) const;
   /// Replaces the system prompt, from the next model call on. Empty: none.
   /// @loop_thread
-  ChangeResult set_system_prompt(std::string system_prompt) const;
+  Result<void> set_system_prompt(std::string system_prompt) const;
   /// Replaces AgentSpec::tools, from the next model call on. Null: none. Tool calls that have begun continue
   /// with the tools that they began with. `name`: CodeNames::tools.
   /// @loop_thread
-  ChangeResult set_tools(Ref<ToolRegistry> tools, std::string name = {}) const;
+  Result<void> set_tools(Ref<ToolRegistry> tools, std::string name = {}) const;
 
   /// Calls `callback` on the loop thread for each event of type T of this agent, until the Subscription is
   /// reset or destroyed, or the agent is deleted. The events of its descendants are not included. Throws

@@ -243,11 +243,18 @@ class AGENTCORE_API AgentTree {
   /// @threadsafe
   VerbResult unpause_all();
 
-  /// Answers an open question. A question accepts one answer; later answers are refused with the reason (see
-  /// AnswerResult). An approval is no question in words: `is_an_approval`, whatever `text` contains;
-  /// approve() or decline() decides it.
+  /// Answers an open question. A question accepts one answer; later answers are refused. An approval is no
+  /// question in words: `is_an_approval`, whatever `text` contains; approve() or decline() decides it.
+  /// Success: the answer was passed to the tool call.
+  ///
+  ///     if (auto answered = tree.answer(question.id, "yes"); !answered)
+  ///       std::puts(answered.error().message.c_str());
+  ///
+  /// Errors: `question_not_found`, `question_closed`, `is_an_approval`, `out_of_memory` (it stays open),
+  /// `runtime_gone`, `wrong_thread`, or the state of an agent that is being stopped or deleted:
+  /// `agent_stopping`, `agent_stopped`, `agent_terminating`.
   /// @loop_thread
-  AnswerResult answer(std::string_view question_id, std::string text);
+  Result<void> answer(std::string_view question_id, std::string text);
   /// Approves a tool call, and with `scope`, such calls in the future (see Grant). Other approvals that are
   /// open, and that the new grant covers, are then answered in the same way, the oldest first. What was
   /// approved is what runs: the tool and the arguments that the question named, also if the ToolRegistry or
@@ -256,10 +263,10 @@ class AGENTCORE_API AgentTree {
   ///
   ///     auto result = tree.approve(question.id, agentcore::GrantScope::agent);
   /// @loop_thread
-  AnswerResult approve(std::string_view question_id, GrantScope scope = GrantScope::once);
+  Result<void> approve(std::string_view question_id, GrantScope scope = GrantScope::once);
   /// Declines an open question, or refuses an approval. `reason` may be empty. Refused as answer() is.
   /// @loop_thread
-  AnswerResult decline(std::string_view question_id, std::string reason = {});
+  Result<void> decline(std::string_view question_id, std::string reason = {});
   /// Returns the open questions, the oldest first.
   /// @loop_thread
   std::vector<OpenQuestion> questions() const;
@@ -269,7 +276,7 @@ class AGENTCORE_API AgentTree {
   /// Ends a grant: later calls are asked about again. Calls that run go on. Refused with `grant_not_found` or
   /// `runtime_gone`.
   /// @loop_thread
-  ChangeResult revoke(std::uint64_t grant_id);
+  Result<void> revoke(std::uint64_t grant_id);
 
   /// Returns what runs now: the turns, and the operations in flight.
   /// @loop_thread

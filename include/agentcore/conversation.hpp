@@ -42,10 +42,10 @@ struct Acknowledgement {
 /// earlier model call of the turn, or of a later one that has not begun, is ignored. An acknowledgement that
 /// comes after the end of the turn changes nothing: see truncate_answer().
 ///
-/// Reasons for a refusal: `agent_not_found`, `runtime_gone`, `turn_over` (the message is not that of the turn
+/// Errors: `agent_not_found`, `runtime_gone`, `turn_over` (the message is not that of the turn
 /// in progress), `invalid_config` (`call` is 0). Never blocks.
 /// @threadsafe
-AGENTCORE_API ChangeResult acknowledge(const Agent& agent, const Acknowledgement& seen);
+AGENTCORE_API Result<void> acknowledge(const Agent& agent, const Acknowledgement& seen);
 
 /// Shortens the last answer of the conversation to its first `bytes` bytes: what was seen or heard of it. Use
 /// it for voice, when a person interrupts an answer that is complete but not yet spoken to its end. A number
@@ -57,12 +57,12 @@ AGENTCORE_API ChangeResult acknowledge(const Agent& agent, const Acknowledgement
 ///
 /// `message` is the message of the turn of that answer. Emits ConversationChanged.
 ///
-/// Reasons for a refusal: `turn_over` if that answer is not the last message of the conversation: the next
+/// Errors: `turn_over` if that answer is not the last message of the conversation: the next
 /// turn has begun, its own turn is in progress, or it had no answer; `agent_not_found`, `runtime_gone`,
 /// `agent_terminating`, `out_of_memory`; in a tree with a store also those of Store::read(). An answer that
 /// is not longer than `bytes` is not changed.
 /// @loop_thread
-AGENTCORE_API ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t bytes);
+AGENTCORE_API Result<void> truncate_answer(const Agent& agent, MessageId message, std::size_t bytes);
 
 /// A part of a conversation.
 struct ConversationPage {

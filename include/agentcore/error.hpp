@@ -134,25 +134,6 @@ struct Error {
   std::string message = {};
 };
 
-/// The result of a function that changes an agent and returns nothing: Agent::grant(), Agent::set_model() and
-/// the like. If it is refused, nothing was changed.
-///
-///     if (agentcore::ChangeResult changed = agent.set_model("gpt-4o"); !changed)
-///       std::fprintf(stderr, "refused: %s\n", changed.message.c_str());
-struct [[nodiscard]] ChangeResult {
-  /// `none` if the change was made. Otherwise `agent_not_found`, `runtime_gone`, `wrong_thread`,
-  /// `out_of_memory`, or
-  /// `invalid_config` if a value is out of range.
-  Errc reason = Errc::none;
-  /// The reason as a text. For `invalid_config`: the field, its value and the allowed range.
-  std::string message = {};
-
-  /// True if the change was made.
-  bool accepted() const noexcept { return reason == Errc::none; }
-  /// The same as accepted().
-  explicit operator bool() const noexcept { return accepted(); }
-};
-
 /// The exception that Result<T>::value() throws if the Result holds an Error. what() returns the name of the
 /// code and the message.
 class AGENTCORE_API BadResultAccess : public std::exception {
@@ -218,6 +199,8 @@ class [[nodiscard]] Result {
     assert(!has_value() && "Result::error(): it holds a value; ask has_value() first");
     return *std::get_if<1>(&state_);
   }
+  /// The code of the error; `none` if it holds a value.
+  Errc code() const noexcept { return has_value() ? Errc::none : error().code; }
 
  private:
   void assert_value() const noexcept {
@@ -229,7 +212,8 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-/// Success, or an Error.
+/// Success, or an Error. If a function that changes something returns an Error, nothing was changed, unless
+/// it says otherwise.
 ///
 ///     if (agentcore::Result<void> done = store.commit(batch, agentcore::StoreSync::disk); !done)
 ///       std::fprintf(stderr, "%s\n", done.error().message.c_str());
@@ -254,6 +238,8 @@ class [[nodiscard]] Result<void> {
     assert(error_ && "Result::error(): it holds no Error; ask has_value() first");
     return *error_;
   }
+  /// The code of the error; `none` if it holds no Error.
+  Errc code() const noexcept { return error_ ? error_->code : Errc::none; }
 
  private:
   std::optional<Error> error_;

@@ -37,7 +37,6 @@ enum class StopCause : unsigned char;
 struct AgentSpec;
 struct Answer;
 struct Budget;  // NOLINT(bugprone-forward-declaration-namespace): detail::loop::Budget is another
-struct ChangeResult;
 struct ChatError;
 struct ChatMessage;
 struct ChatOutcome;

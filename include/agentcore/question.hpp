@@ -69,21 +69,4 @@ struct OpenQuestion {
   std::vector<std::string> choices = {};  ///< suggested answers; empty: none
 };
 
-/// The result of AgentTree::answer(), AgentTree::approve() and AgentTree::decline().
-///
-///     if (auto result = tree.answer(question.id, "yes"); !result)
-///       std::puts(to_string(result.reason).data());
-struct [[nodiscard]] AnswerResult {
-  /// The reason if the answer is not accepted: `question_not_found`, `question_closed`, `not_an_approval`,
-  /// `is_an_approval`, `out_of_memory` (it stays open), `runtime_gone`, `wrong_thread`, or the state of an
-  /// agent that is being stopped or deleted: `agent_stopping`, `agent_stopped`, `agent_terminating`.
-  /// Otherwise Errc::none.
-  Errc reason = Errc::none;
-
-  /// True if the answer was passed to the tool call.
-  bool accepted() const noexcept { return reason == Errc::none; }
-  /// The same as accepted().
-  explicit operator bool() const noexcept { return accepted(); }
-};
-
 }  // namespace agentcore

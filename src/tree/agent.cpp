@@ -153,10 +153,10 @@ Result<std::size_t> Agent::drop_queue() const {
 Result<std::vector<QueuedMessage>> Agent::queued() const {
   return tree::read(*this, "Agent::queued", tree::queued);
 }
-ChangeResult Agent::edit_queued(MessageId id, Message message) const {
+Result<void> Agent::edit_queued(MessageId id, Message message) const {
   return on_loop_thread(core_, "Agent::edit_queued", tree::edit_queued, node_, id, std::move(message));
 }
-ChangeResult Agent::remove_queued(MessageId id) const {
+Result<void> Agent::remove_queued(MessageId id) const {
   return on_loop_thread(core_, "Agent::remove_queued", tree::remove_queued, node_, id);
 }
 
@@ -166,12 +166,12 @@ Result<Spent> Agent::spent() const {
 Result<Spent> Agent::subtree_spent() const {
   return tree::read(*this, "Agent::subtree_spent", tree::spent_of, true);
 }
-ChangeResult Agent::grant(const Budget& budget) const {
+Result<void> Agent::grant(const Budget& budget) const {
   return on_loop_thread(core_, "Agent::grant", [&](auto& shared) {
     return tree::grant(shared, core_->turns(), node_, budget, false);
   });
 }
-ChangeResult Agent::grant_subtree(const Budget& budget) const {
+Result<void> Agent::grant_subtree(const Budget& budget) const {
   return on_loop_thread(core_, "Agent::grant_subtree", [&](auto& shared) {
     return tree::grant(shared, core_->turns(), node_, budget, true);
   });
@@ -180,21 +180,21 @@ ChangeResult Agent::grant_subtree(const Budget& budget) const {
 Result<std::string> Agent::model() const {
   return tree::read(*this, "Agent::model", tree::model_of);
 }
-ChangeResult Agent::set_model(std::string model) const {
+Result<void> Agent::set_model(std::string model) const {
   return on_loop_thread(core_, "Agent::set_model", tree::change_spec, node_,
                         [&](AgentSpec& spec) { spec.model = std::move(model); });
 }
-ChangeResult Agent::set_llm(Ref<LlmClient> llm, std::string name) const {
+Result<void> Agent::set_llm(Ref<LlmClient> llm, std::string name) const {
   return on_loop_thread(core_, "Agent::set_llm", tree::change_spec, node_, [&](AgentSpec& spec) {
     spec.llm = std::move(llm);
     spec.code.llm = std::move(name);
   });
 }
-ChangeResult Agent::set_system_prompt(std::string system_prompt) const {
+Result<void> Agent::set_system_prompt(std::string system_prompt) const {
   return on_loop_thread(core_, "Agent::set_system_prompt", tree::change_spec, node_,
                         [&](AgentSpec& spec) { spec.system_prompt = std::move(system_prompt); });
 }
-ChangeResult Agent::set_tools(Ref<ToolRegistry> tools, std::string name) const {
+Result<void> Agent::set_tools(Ref<ToolRegistry> tools, std::string name) const {
   return on_loop_thread(core_, "Agent::set_tools", tree::change_spec, node_, [&](AgentSpec& spec) {
     spec.tools = std::move(tools);
     spec.code.tools = std::move(name);

@@ -10,38 +10,31 @@ namespace agentcore::detail::tree {
 
 using core::Node;
 
-ChangeResult grant(TreeShared& tree, turn::Turns& turns, core::NodeId id, const Budget& budget,
+Result<void> grant(TreeShared& tree, turn::Turns& turns, core::NodeId id, const Budget& budget,
                    bool subtree) {
   Node* node = tree.reach(id);
-  if (!node) {
-    Error problem = tree.missing(no_agent_text);
-    return {problem.code, std::move(problem.message)};
-  }
+  if (!node) return tree.missing(no_agent_text);
   const LoopEntry entry(tree.lifetime);
   try {
-    if (const auto problem = core::Validation("Budget").budget("", budget).problem())
-      return {problem->code, problem->message};
+    if (auto problem = core::Validation("Budget").budget("", budget).problem()) return *std::move(problem);
     turns.grant(*node, budget, subtree);
     if (persist::Recorder* const recorder = tree.recorder()) recorder->note_change(node->id());
     return {};
   } catch (const std::bad_alloc&) {  // the previous budget is unchanged
-    return {Errc::out_of_memory, "out of memory"};
+    return Error{Errc::out_of_memory, "out of memory"};
   }
 }
 
-ChangeResult change_spec(TreeShared& tree, core::NodeId id, const std::function<void(AgentSpec&)>& change) {
+Result<void> change_spec(TreeShared& tree, core::NodeId id, const std::function<void(AgentSpec&)>& change) {
   Node* node = tree.reach(id);
-  if (!node || !node->spec) {
-    Error problem = tree.missing("no such agent (any more)");
-    return {problem.code, std::move(problem.message)};
-  }
+  if (!node || !node->spec) return tree.missing("no such agent (any more)");
   const LoopEntry entry(tree.lifetime);
   try {
     auto changed = std::make_shared<AgentSpec>(*node->spec);
     changed->system_prompt = turn::system_prompt_of(*node->spec);
     changed->history.clear();
     change(*changed);
-    if (const auto problem = check_spec(*changed)) return {problem->code, problem->message};
+    if (auto problem = check_spec(*changed)) return *std::move(problem);
     if (node->data && changed->tools != node->spec->tools)
       static_cast<turn::TurnData&>(*node->data).sent.windows.clear();  // numbered by the registry
     turn::use_tools(*changed, tree.engine);
@@ -52,33 +45,59 @@ ChangeResult change_spec(TreeShared& tree, core::NodeId id, const std::function<
     if (persist::Recorder* const recorder = tree.recorder()) recorder->note_change(node->id());
     return {};
   } catch (const std::bad_alloc&) {  // the spec before is unchanged
-    return {Errc::out_of_memory, "out of memory"};
+    return Error{Errc::out_of_memory, "out of memory"};
   }
 }
 
-AnswerResult answer(TreeShared& tree, turn::Turns& turns, std::string_view question_id,
+namespace {
+
+Result<void> answered(Errc refused) {
+  switch (refused) {
+    case Errc::none:
+      return {};
+    case Errc::runtime_gone:
+      return Error{refused, std::string(runtime_gone_text)};
+    case Errc::question_not_found:
+      return Error{refused, "there is no question with this id"};
+    case Errc::question_closed:
+      return Error{refused, "the question is closed"};
+    case Errc::not_an_approval:
+      return Error{refused, "the question is not an approval: answer it"};
+    case Errc::is_an_approval:
+      return Error{refused, "the question is an approval: approve or decline it"};
+    case Errc::out_of_memory:
+      return Error{refused, "out of memory"};
+    default:
+      return Error{refused, "the agent of the question is being stopped or deleted, or is stopped"};
+  }
+}
+
+}  // namespace
+
+Result<void> answer(TreeShared& tree, turn::Turns& turns, std::string_view question_id,
                     const Answer& answer) {
-  if (tree.engine->closed()) return {Errc::runtime_gone};
-  if (tree.is_closed()) return {Errc::question_not_found};
+  if (tree.engine->closed()) return answered(Errc::runtime_gone);
+  if (tree.is_closed()) return answered(Errc::question_not_found);
   const LoopEntry entry(tree.lifetime);
   // A permission is given by approve() alone: a host may pass on what a person has written, e.g. "no".
   const turn::AskedQuestion* const asked = turns.questions().find(question_id);
-  if (asked && asked->covers && answer.outcome == QuestionOutcome::answered) return {Errc::is_an_approval};
-  return turns.questions().answer(question_id, answer);
+  if (asked && asked->covers && answer.outcome == QuestionOutcome::answered)
+    return answered(Errc::is_an_approval);
+  return answered(turns.questions().answer(question_id, answer));
 }
 
-AnswerResult approve(TreeShared& tree, turn::Turns& turns, std::string_view question_id, GrantScope scope) {
-  if (tree.engine->closed()) return {Errc::runtime_gone};
-  if (tree.is_closed()) return {Errc::question_not_found};
+Result<void> approve(TreeShared& tree, turn::Turns& turns, std::string_view question_id, GrantScope scope) {
+  if (tree.engine->closed()) return answered(Errc::runtime_gone);
+  if (tree.is_closed()) return answered(Errc::question_not_found);
   const LoopEntry entry(tree.lifetime);
-  return turns.permissions().approve(question_id, scope);
+  return answered(turns.permissions().approve(question_id, scope));
 }
 
-ChangeResult revoke(TreeShared& tree, turn::Turns& turns, std::uint64_t grant_id) {
-  if (tree.engine->closed()) return {Errc::runtime_gone, std::string(runtime_gone_text)};
+Result<void> revoke(TreeShared& tree, turn::Turns& turns, std::uint64_t grant_id) {
+  if (tree.engine->closed()) return answered(Errc::runtime_gone);
   const LoopEntry entry(tree.lifetime);
   if (!tree.is_closed() && turns.permissions().revoke(grant_id)) return {};
-  return {Errc::grant_not_found, "no grant has the id " + std::to_string(grant_id)};
+  return Error{Errc::grant_not_found, "no grant has the id " + std::to_string(grant_id)};
 }
 
 }  // namespace agentcore::detail::tree

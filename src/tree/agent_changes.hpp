@@ -11,12 +11,12 @@
 
 namespace agentcore::detail::tree {
 
-ChangeResult grant(TreeShared& tree, turn::Turns& turns, core::NodeId id, const Budget& budget, bool subtree);
+Result<void> grant(TreeShared& tree, turn::Turns& turns, core::NodeId id, const Budget& budget, bool subtree);
 // Replaces the agent's spec by a copy that `change` has changed. The history in the spec is left out: the
 // agent has it, and its system message becomes the system prompt.
-ChangeResult change_spec(TreeShared& tree, core::NodeId id, const std::function<void(AgentSpec&)>& change);
-AnswerResult answer(TreeShared& tree, turn::Turns& turns, std::string_view question_id, const Answer& answer);
-AnswerResult approve(TreeShared& tree, turn::Turns& turns, std::string_view question_id, GrantScope scope);
-ChangeResult revoke(TreeShared& tree, turn::Turns& turns, std::uint64_t grant_id);
+Result<void> change_spec(TreeShared& tree, core::NodeId id, const std::function<void(AgentSpec&)>& change);
+Result<void> answer(TreeShared& tree, turn::Turns& turns, std::string_view question_id, const Answer& answer);
+Result<void> approve(TreeShared& tree, turn::Turns& turns, std::string_view question_id, GrantScope scope);
+Result<void> revoke(TreeShared& tree, turn::Turns& turns, std::uint64_t grant_id);
 
 }  // namespace agentcore::detail::tree

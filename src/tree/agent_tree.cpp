@@ -118,14 +118,14 @@ VerbResult AgentTree::unpause_all() {
   return {result.status, result.reason};
 }
 
-AnswerResult AgentTree::answer(std::string_view question_id, std::string text) {
+Result<void> AgentTree::answer(std::string_view question_id, std::string text) {
   return on_loop_thread(core_, "AgentTree::answer", tree::answer, core_->turns(), question_id,
                         Answer{QuestionOutcome::answered, std::move(text)});
 }
-AnswerResult AgentTree::approve(std::string_view question_id, GrantScope scope) {
+Result<void> AgentTree::approve(std::string_view question_id, GrantScope scope) {
   return on_loop_thread(core_, "AgentTree::approve", tree::approve, core_->turns(), question_id, scope);
 }
-AnswerResult AgentTree::decline(std::string_view question_id, std::string reason) {
+Result<void> AgentTree::decline(std::string_view question_id, std::string reason) {
   return on_loop_thread(core_, "AgentTree::decline", tree::answer, core_->turns(), question_id,
                         Answer{QuestionOutcome::declined, std::move(reason)});
 }
@@ -136,7 +136,7 @@ std::vector<OpenQuestion> AgentTree::questions() const {
 std::vector<Grant> AgentTree::grants() const {
   return may_read(*core_, "AgentTree::grants") ? core_->turns().permissions().grants() : std::vector<Grant>();
 }
-ChangeResult AgentTree::revoke(std::uint64_t grant_id) {
+Result<void> AgentTree::revoke(std::uint64_t grant_id) {
   return on_loop_thread(core_, "AgentTree::revoke", tree::revoke, core_->turns(), grant_id);
 }
 std::vector<RunningTask> AgentTree::tasks() const {

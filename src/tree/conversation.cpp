@@ -24,12 +24,22 @@ auto on_loop_thread(const Agent& agent, const char* name, Function&& function) {
 
 }  // namespace
 
-ChangeResult acknowledge(const Agent& agent, const Acknowledgement& seen) {
-  return detail::tree::on_any_thread(AgentAccess::core(agent), detail::tree::acknowledge,
-                                     AgentAccess::node(agent), seen);
+Result<void> acknowledge(const Agent& agent, const Acknowledgement& seen) {
+  return detail::tree::on_any_thread(AgentAccess::core(agent), [&](auto& tree) -> Result<void> {
+    switch (const Errc refused = detail::tree::acknowledge(tree, AgentAccess::node(agent), seen)) {
+      case Errc::none:
+        return {};
+      case Errc::turn_over:
+        return Error{refused, "the turn of message " + to_string(seen.message) + " is not in progress"};
+      case Errc::invalid_config:
+        return Error{refused, "Acknowledgement::call is 0; the first model call of a turn is 1"};
+      default:
+        return tree.missing(detail::tree::no_agent_text);
+    }
+  });
 }
 
-ChangeResult truncate_answer(const Agent& agent, MessageId message, std::size_t bytes) {
+Result<void> truncate_answer(const Agent& agent, MessageId message, std::size_t bytes) {
   return on_loop_thread(agent, "truncate_answer", [&](auto& core, auto id) {
     return core.conversation_verbs().truncate_answer(id, message, bytes);
   });

@@ -69,19 +69,19 @@ Result<std::vector<ConversationTurn>> ConversationVerbs::turns_of(core::NodeId i
   return all;
 }
 
-ChangeResult ConversationVerbs::truncate_answer(core::NodeId id, MessageId message, std::size_t bytes) {
+Result<void> ConversationVerbs::truncate_answer(core::NodeId id, MessageId message, std::size_t bytes) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   try {
     Error why;
     turn::TurnData* const data = find(id, why);
-    if (!data) return {why.code, std::move(why.message)};
+    if (!data) return why;
     const LoopEntry entry(tree_.lifetime);
     turn::Conversation& conversation = data->conversation;
     const bool is_last = message && !conversation.turns().empty() && !conversation.is_open() &&
                          conversation.ends_with_answer() && conversation.turns().back().message == message;
     if (!is_last)
-      return {Errc::turn_over,
-              "the answer to message " + to_string(message) + " is not the last message of the conversation"};
+      return Error{Errc::turn_over, "the answer to message " + to_string(message) +
+                                        " is not the last message of the conversation"};
     const std::uint64_t turn = conversation.turns().back().turn;
     const std::size_t at = conversation.messages().size() - 1;
     if (!conversation.shorten_answer(bytes)) return {};
@@ -89,7 +89,7 @@ ChangeResult ConversationVerbs::truncate_answer(core::NodeId id, MessageId messa
     report(id, ConversationChange::truncated, turn, at);
     return {};
   } catch (const std::bad_alloc&) {
-    return {Errc::out_of_memory, "out of memory"};
+    return Error{Errc::out_of_memory, "out of memory"};
   }
 }
 

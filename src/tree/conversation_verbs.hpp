@@ -22,7 +22,7 @@ class ConversationVerbs {
       : tree_(tree), turns_(turns), scheduler_(scheduler), hub_(hub) {}
 
   Result<std::vector<ConversationTurn>> turns_of(core::NodeId id) const;
-  ChangeResult truncate_answer(core::NodeId id, MessageId message, std::size_t bytes);
+  Result<void> truncate_answer(core::NodeId id, MessageId message, std::size_t bytes);
   Result<std::vector<ChatMessage>> rewind(core::NodeId id, std::uint64_t turn);
   SendResult regenerate(core::NodeId id, SendOptions&& options);
 

@@ -21,8 +21,6 @@ Returned refused(const char* wrong_thread = nullptr) {
     return Returned{VerbResult::refused(reason)};
   } else if constexpr (std::is_constructible_v<Returned, Error>) {
     return wrong_thread ? loop::wrong_thread(wrong_thread) : Error{reason, empty};
-  } else if constexpr (std::is_same_v<Returned, ChangeResult>) {
-    return {reason, wrong_thread ? loop::wrong_thread(wrong_thread).message : std::string(empty)};
   } else {
     return Returned{reason};
   }

@@ -249,19 +249,17 @@ void start_timer(TreeShared& tree, core::NodeId agent, MessageId id, TimePoint d
 
 // Calls change(node, cell number) for a message that waits.
 template <typename Change>
-ChangeResult change_queued(TreeShared& tree, core::NodeId agent, MessageId id, Change&& change) {
+Result<void> change_queued(TreeShared& tree, core::NodeId agent, MessageId id, Change&& change) {
   assert(tree.is_closed() || tree.engine->on_loop_thread());
   Node* const node = tree.reach(agent);
-  if (!node) {
-    Error problem = tree.missing(no_agent_text);
-    return {problem.code, std::move(problem.message)};
-  }
+  if (!node) return tree.missing(no_agent_text);
   const LoopEntry entry(tree.lifetime);
   const std::uint32_t number = find_queued(tree, *node, agent, id);
   if (!number)
-    return {Errc::message_not_found, "no message " + to_string(id) +
-                                         " waits in the mailbox of the agent: its turn has begun, it was "
-                                         "dropped, or it was sent to another agent"};
+    return Error{Errc::message_not_found,
+                 "no message " + to_string(id) +
+                     " waits in the mailbox of the agent: its turn has begun, it was "
+                     "dropped, or it was sent to another agent"};
   change(*node, number);
   return {};
 }
@@ -365,16 +363,16 @@ std::vector<QueuedMessage> queued(TreeShared& tree, core::NodeId id) {
   return all;
 }
 
-ChangeResult edit_queued(TreeShared& tree, core::NodeId agent, MessageId id, Message&& message) {
+Result<void> edit_queued(TreeShared& tree, core::NodeId agent, MessageId id, Message&& message) {
   if (const std::optional<Errc> problem = problem_of(tree, message))
-    return {*problem, "the message cannot replace the queued one: " + std::string(to_string(*problem))};
+    return Error{*problem, "the message cannot replace the queued one: " + std::string(to_string(*problem))};
   return change_queued(tree, agent, id, [&](Node& node, std::uint32_t number) {
     tree.pool[number].replace(std::move(message));
     if (persist::Recorder* const recorder = tree.recorder()) recorder->note_edited_mail(node);
   });
 }
 
-ChangeResult remove_queued(TreeShared& tree, core::NodeId agent, MessageId id) {
+Result<void> remove_queued(TreeShared& tree, core::NodeId agent, MessageId id) {
   return change_queued(tree, agent, id, [&](Node& node, std::uint32_t number) {
     remove(tree, node, number, DropReason::removed);
   });

@@ -38,7 +38,7 @@ std::size_t count_mail(const TreeShared& tree, const core::References& refers) n
 std::size_t drop_queue(TreeShared& tree, core::NodeId id) AGENTCORE_RUNS_HOST_CODE;
 // The messages that wait.
 std::vector<QueuedMessage> queued(TreeShared& tree, core::NodeId id);
-ChangeResult edit_queued(TreeShared& tree, core::NodeId agent, MessageId id, Message&& message);
-ChangeResult remove_queued(TreeShared& tree, core::NodeId agent, MessageId id) AGENTCORE_RUNS_HOST_CODE;
+Result<void> edit_queued(TreeShared& tree, core::NodeId agent, MessageId id, Message&& message);
+Result<void> remove_queued(TreeShared& tree, core::NodeId agent, MessageId id) AGENTCORE_RUNS_HOST_CODE;
 
 }  // namespace agentcore::detail::tree

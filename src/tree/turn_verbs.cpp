@@ -244,18 +244,18 @@ VerbResult release_queue(TreeShared& tree, core::NodeId id) {
   return VerbResult::done();
 }
 
-ChangeResult acknowledge(TreeShared& tree, core::NodeId id, const Acknowledgement& seen) noexcept {
+Errc acknowledge(TreeShared& tree, core::NodeId id, const Acknowledgement& seen) noexcept {
   const Node* node = tree.reach(id);
-  if (!node || node->is_root_sentinel()) return {tree.missing()};
-  if (seen.call == 0) return {Errc::invalid_config};
+  if (!node || node->is_root_sentinel()) return tree.missing();
+  if (seen.call == 0) return Errc::invalid_config;
   GateView view;
   const auto is_current = [&] {
     view = look(*node, id);
     return view.open() && is_in_turn(view.effective) &&
            find(tree, *node, id, view.own, seen.message) == Found::running;
   };
-  if (tree.acknowledgements.add(id, seen, is_current)) return {};
-  return {view.valid ? Errc::turn_over : Errc::agent_not_found};
+  if (tree.acknowledgements.add(id, seen, is_current)) return Errc::none;
+  return view.valid ? Errc::turn_over : Errc::agent_not_found;
 }
 
 }  // namespace agentcore::detail::tree

@@ -22,6 +22,6 @@ namespace agentcore::detail::tree {
 VerbResult abort(TreeShared& tree, core::NodeId id, AbortOptions&& options);
 VerbResult interrupt(TreeShared& tree, core::NodeId id, InterruptOptions&& options);
 VerbResult release_queue(TreeShared& tree, core::NodeId id);
-ChangeResult acknowledge(TreeShared& tree, core::NodeId id, const Acknowledgement& seen) noexcept;
+Errc acknowledge(TreeShared& tree, core::NodeId id, const Acknowledgement& seen) noexcept;
 
 }  // namespace agentcore::detail::tree

@@ -58,26 +58,26 @@ ToolDecision Permissions::ask_policy(const ToolPolicy& policy, const ToolRequest
   return decision;
 }
 
-AnswerResult Permissions::approve(std::string_view question_id, GrantScope scope) {
+Errc Permissions::approve(std::string_view question_id, GrantScope scope) {
   const Answer yes{QuestionOutcome::answered, {}};
   const AskedQuestion* const asked = desk_.find(question_id);
   if (!asked) return desk_.answer(question_id, yes);  // it says why
-  if (!asked->covers) return {Errc::not_an_approval};
+  if (!asked->covers) return Errc::not_an_approval;
   if (scope == GrantScope::once) return desk_.answer(question_id, yes);
   // First: what runs when the answer is passed on, observers of QuestionClosed included, finds the grant.
   std::optional<std::uint64_t> added;
   try {
     added = grants_.add(asked->agent, scope, *asked->covers);
   } catch (const std::bad_alloc&) {
-    return {Errc::out_of_memory};
+    return Errc::out_of_memory;
   }
   note_change(asked->agent);
-  const AnswerResult result = desk_.answer(question_id, yes);
-  if (result.accepted())
+  const Errc refused = desk_.answer(question_id, yes);
+  if (refused == Errc::none)
     approve_covered();
   else if (added)
     static_cast<void>(revoke(*added));
-  return result;
+  return refused;
 }
 
 bool Permissions::revoke(std::uint64_t grant_id) noexcept {

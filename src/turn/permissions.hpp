@@ -32,7 +32,7 @@ class Permissions {
   // turn, or the call, may be over afterwards.
   Verdict check(Turn turn, const PendingCall& call);
   // A person approves a call, and with `scope` later ones.
-  AnswerResult approve(std::string_view question_id, GrantScope scope);
+  Errc approve(std::string_view question_id, GrantScope scope);
   // Ends a grant. False: there is none of that id.
   bool revoke(std::uint64_t grant_id) noexcept;
   // The grants that still hold, the oldest first.

@@ -114,20 +114,20 @@ void QuestionDesk::expire(std::string_view question_id) noexcept {
   close(*questions_.take(question_id), {QuestionOutcome::timed_out, {}});
 }
 
-AnswerResult QuestionDesk::answer(std::string_view question_id, const Answer& answer) {
+Errc QuestionDesk::answer(std::string_view question_id, const Answer& answer) {
   const AskedQuestion* const asked = questions_.find(question_id);
-  if (!asked) return {questions_.was_closed(question_id) ? Errc::question_closed : Errc::question_not_found};
+  if (!asked) return questions_.was_closed(question_id) ? Errc::question_closed : Errc::question_not_found;
   const core::NodeId agent = asked->agent;
   const core::Node* const node = context_.find(agent);
-  if (!node) return {Errc::question_closed};
+  if (!node) return Errc::question_closed;
   context_.table.leases().check(*node);
   const core::GateView view = core::look_again(*node, core::generation_of(agent));
-  if (!view.open()) return {refusal_of(view.effective)};
+  if (!view.open()) return refusal_of(view.effective);
   const Operation* const operation = context_.operations.find(asked->operation);
-  if (!operation || !is_admitted_now(*operation)) return {Errc::question_closed};  // its turn is ended
-  if (close(*questions_.take(question_id), answer)) return {};
-  if (!context_.find(agent)) return {Errc::question_closed};
-  return {refusal_of(core::look_again(*node, core::generation_of(agent)).effective)};
+  if (!operation || !is_admitted_now(*operation)) return Errc::question_closed;  // its turn is ended
+  if (close(*questions_.take(question_id), answer)) return Errc::none;
+  if (!context_.find(agent)) return Errc::question_closed;
+  return refusal_of(core::look_again(*node, core::generation_of(agent)).effective);
 }
 
 // Removed from the list: nothing else closes it. True: the tool that asked received this answer.

@@ -28,7 +28,7 @@ class QuestionDesk {
   // question is asked.
   void ask(core::Node& node, AskedQuestion question, Duration timeout);
   // The user answers or declines. Checks the gate first.
-  AnswerResult answer(std::string_view question_id, const Answer& answer);
+  Errc answer(std::string_view question_id, const Answer& answer);
   // Agents were paused or unpaused: run() updates the time-outs of all questions.
   void update_clocks() noexcept { questions_.begin_visits(); }
   // Halts the time-outs of paused agents, and runs those of the others, as long as the budget

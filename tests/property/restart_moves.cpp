@@ -19,11 +19,8 @@ std::string name_of(int number) {
 std::string told(const VerbResult& result) {
   return std::string(to_string(result.status)) + ' ' + std::string(to_string(result.reason));
 }
-std::string told(const ChangeResult& result) {
-  return std::string(to_string(result.reason));
-}
-std::string told(const AnswerResult& result) {
-  return std::string(to_string(result.reason));
+std::string told(const Result<void>& result) {
+  return std::string(to_string(result.code()));
 }
 template <typename T>
 std::string told(const Result<T>& result) {

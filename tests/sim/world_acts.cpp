@@ -222,7 +222,7 @@ void World::grant(const Command& command, const Agent& who, BudgetRules::Scope s
       else
         budget.tokens = n % 5 * 1'000;
   }
-  const ChangeResult result = is_own ? who.grant(budget) : who.grant_subtree(budget);
+  const Result<void> result = is_own ? who.grant(budget) : who.grant_subtree(budget);
   note_result(command, result);
   if (!result) return;
   const auto state = who.state();
@@ -288,7 +288,7 @@ bool World::act_on_mailbox(const Command& command) {
                                : some_message(command.n[1]);
       if (command.act == Act::edit_queued)
         edit(command, who, id);
-      else if (const ChangeResult removed = who.remove_queued(id); true) {
+      else if (const Result<void> removed = who.remove_queued(id); true) {
         note_result(command, removed);
         if (removed && !killed_) messages_.removed(id);
       }
@@ -314,7 +314,7 @@ bool World::act_on_mailbox(const Command& command) {
 }
 
 void World::edit(const Command& command, const Agent& who, MessageId id) {
-  const ChangeResult edited = who.edit_queued(id, message());
+  const Result<void> edited = who.edit_queued(id, message());
   note_result(command, edited);
   if (!edited) return;
   conversations_.edited(id);

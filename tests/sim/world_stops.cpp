@@ -265,9 +265,9 @@ bool World::act_on_tree(const Command& command) {
     case Act::answer: {
       const std::string question = some_question(command.n[0]);
       const std::string text = text_for(question, "answer ");
-      const AnswerResult result = tree.answer(question, text);
+      const Result<void> result = tree.answer(question, text);
       note_result(command, result);
-      if (!killed_) questions_.verb_ended(question, text, result.accepted(), QuestionOutcome::answered);
+      if (!killed_) questions_.verb_ended(question, text, result.has_value(), QuestionOutcome::answered);
       return true;
     }
     case Act::approve: {
@@ -278,18 +278,18 @@ bool World::act_on_tree(const Command& command) {
         const test::HostCode host;
         return approvals_.approves(question, scope);
       }();
-      const AnswerResult result = tree.approve(question, scope);
+      const Result<void> result = tree.approve(question, scope);
       note_result(command, result);
-      if (!killed_) questions_.verb_ended(question, {}, result.accepted(), QuestionOutcome::answered);
+      if (!killed_) questions_.verb_ended(question, {}, result.has_value(), QuestionOutcome::answered);
       if (!result) approvals_.was_refused(approval);
       return true;
     }
     case Act::decline: {
       const std::string question = some_question(command.n[0]);
       const std::string text = text_for(question, "no ");
-      const AnswerResult result = tree.decline(question, text);
+      const Result<void> result = tree.decline(question, text);
       note_result(command, result);
-      if (!killed_) questions_.verb_ended(question, text, result.accepted(), QuestionOutcome::declined);
+      if (!killed_) questions_.verb_ended(question, text, result.has_value(), QuestionOutcome::declined);
       if (result && !killed_) approvals_.declined(question);
       return true;
     }

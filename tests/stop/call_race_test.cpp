@@ -227,7 +227,7 @@ TEST_CASE("in a race of an approval for longer and a stop or a delete the grant 
     REQUIRE(race.tree.questions().size() == 2);
     const std::string question = race.tree.questions()[0].id;
     const bool stops = round % 2 != 0;
-    std::optional<AnswerResult> answered;
+    std::optional<Result<void>> answered;
     std::size_t grants = 0, begun = 0;
     std::atomic<bool> ready{round % 4 <
                             2};  // in every other pair of rounds the approval waits for the thread
@@ -244,10 +244,10 @@ TEST_CASE("in a race of an approval for longer and a stop or a delete the grant 
           begun = race.done.size();
         });
     REQUIRE(answered);
-    CHECK(grants == (answered->accepted() ? 1U : 0U));
-    if (!answered->accepted()) CHECK(begun == 0);
+    CHECK(grants == (answered->has_value() ? 1U : 0U));
+    if (!answered->has_value()) CHECK(begun == 0);
     CHECK(race.done.size() == begun);  // nothing begins after the stop
-    accepted += answered->accepted();
+    accepted += answered->has_value();
     race.done.clear();
     REQUIRE(drive(race.runtime, race.tree, race.client) == "");
     if (stops) CHECK(race.tree.grants().size() == grants);

@@ -143,7 +143,7 @@ class ToolStory final : public SuspensionStory {
     if (tree_) {
       const auto open = tree_->questions();
       const std::string id = open.empty() ? question_ : open.front().id;
-      if (tree_->answer(id, "because").reason == Errc::is_an_approval) static_cast<void>(tree_->approve(id));
+      if (tree_->answer(id, "because").code() == Errc::is_an_approval) static_cast<void>(tree_->approve(id));
     }
     point();
     poll_twice();

@@ -105,8 +105,8 @@ MessageId message_id(const std::string& text) {
 
 std::optional<Response> remove_message(RouteCall& call) {
   const Arguments arguments(call.request, {});
-  const ChangeResult removed = call.agent().remove_queued(message_id(call.ids[1]));
-  if (!removed) throw Refused(removed.reason);
+  const Result<void> removed = call.agent().remove_queued(message_id(call.ids[1]));
+  if (!removed) throw Refused(removed.code());
   return twice([&] {
     return json_response({{"ok", true}, {"agentId", call.ids[0]}, {"messageId", call.ids[1]}});
   });

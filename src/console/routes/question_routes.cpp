@@ -19,8 +19,8 @@ std::optional<Response> list_questions(RouteCall& call) {
   return json_response({{"questions", std::move(questions)}});
 }
 
-Response answered(const RouteCall& call, const AnswerResult& result) {
-  if (!result) throw Refused(result.reason);
+Response answered(const RouteCall& call, const Result<void>& result) {
+  if (!result) throw Refused(result.code());
   return twice([&] { return json_response({{"ok", true}, {"questionId", call.ids[0]}}); });
 }
 

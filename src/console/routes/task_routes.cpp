@@ -144,10 +144,10 @@ std::optional<Response> interact(RouteCall& call) {
   bool is_approval = false;
   for (const OpenQuestion& question : tree.questions())
     is_approval = is_approval || (question.id == id && question.kind == QuestionKind::approval);
-  const AnswerResult result = is_approval && response == "approve"   ? tree.approve(id)
+  const Result<void> result = is_approval && response == "approve"   ? tree.approve(id)
                               : is_approval && response == "decline" ? tree.decline(id)
                                                                      : tree.answer(id, response);
-  if (!result) throw Refused(result.reason);
+  if (!result) throw Refused(result.code());
   return status_response(200, "success", "Response accepted");
 }
 

@@ -48,7 +48,7 @@ std::string inject_fork(const Agent& agent) {
 
 std::string inject_truncate(const Agent& agent, MessageId turn) {
   const auto before = agent.conversation();
-  const ChangeResult truncated = truncate_answer(agent, turn, 2);
+  const Result<void> truncated = truncate_answer(agent, turn, 2);
   const auto after = agent.conversation();
   if (truncated || !before || !after) return {};
   return before.value() == after.value() ? std::string() : "a refused change has changed the conversation";

@@ -13,16 +13,14 @@ namespace {
 
 using Codes = std::set<std::string>;
 
-// Reasons without a message: SendResult, VerbResult and AnswerResult have a code alone.
+// Reasons without a message: SendResult and VerbResult have a code alone.
 const Codes codes_without_a_message = {
     // Of a message.
     "mailbox_full", "message_too_large", "invalid_utf8",
     // Of a verb.
-    "not_waiting_llm", "not_stopped", "parent_stopped", "turn_over", "not_held", "stop_pending", "no_lease",
+    "not_waiting_llm", "not_stopped", "parent_stopped", "not_held", "stop_pending", "no_lease",
     "lease_expired", "paused", "not_paused", "call_not_found", "call_over", "not_child_agent",
     "cannot_delete_system_agent", "cannot_stop_user",
-    // Of an answer to a question.
-    "question_not_found", "question_closed", "not_an_approval", "is_an_approval",
 #ifdef RACES_WATCHED
     "out_of_memory",  // the sanitizer has its own allocator: no allocation can be made to fail
 #endif

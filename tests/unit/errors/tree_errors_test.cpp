@@ -1,5 +1,5 @@
 // Errors of the tree: creating and finding agents, and reading them.
-#include "support/drive/tree_fixture.hpp"
+#include "support/drive/tool_turn.hpp"
 #include "support/observe/counted_heap.hpp"
 #include "support/sanitized.hpp"
 #include "unit/errors/error_rows.hpp"
@@ -11,8 +11,8 @@ using namespace agentcore::test;
 
 namespace {
 
-Error of(const ChangeResult& result) {
-  return {result.reason, result.message};
+Error of(const Result<void>& result) {
+  return result ? Error{} : result.error();
 }
 template <typename T>
 Error error_of(const Result<T>& result) {
@@ -149,11 +149,36 @@ void add_runtime_gone(ErrorRows& rows) {
   rows.push_back({"grant() without a Runtime", of(agent.grant({})), Errc::runtime_gone, runtime_is_gone});
 }
 
+void add_questions(ErrorRows& rows) {
+  ToolTurn t;
+  t.tools->add(make_ask_human_tool());
+  t.tools->add({{.name = "careful", .needs_approval = true}, t.held.start()});
+  t.ask(t.agent({.parallel_tools = 2}));
+  t.call({{.name = "ask_human", .arguments = R"({"question":"Why?"})"}, {.name = "careful"}});
+  rows.push_back({"an answer to no question", of(t.tree->answer("q_9", "so")), Errc::question_not_found,
+                  "there is no question with this id"});
+  rows.push_back({"an approval of a question", of(t.tree->approve("q_1")), Errc::not_an_approval,
+                  "the question is not an approval: answer it"});
+  rows.push_back({"an answer to an approval", of(t.tree->answer("q_2", "yes")), Errc::is_an_approval,
+                  "the question is an approval: approve or decline it"});
+  CHECK(t.tree->answer("q_1", "so"));
+  rows.push_back(
+      {"a second answer", of(t.tree->answer("q_1", "so")), Errc::question_closed, "the question is closed"});
+  CHECK(t["a"].stop().took_effect());
+  rows.push_back({"an approval for a stopped agent", of(t.tree->approve("q_2")), Errc::agent_stopping,
+                  "the agent of the question is being stopped or deleted, or is stopped"});
+  rows.push_back({"an acknowledgement after the turn", of(acknowledge(t["a"], {MessageId{7}, 1, 1})),
+                  Errc::turn_over, "the turn of message m7 is not in progress"});
+  rows.push_back({"an acknowledgement of no call", of(acknowledge(t["a"], {MessageId{7}, 0, 1})),
+                  Errc::invalid_config, "Acknowledgement::call is 0; the first model call of a turn is 1"});
+  t.settle();
+}
+
 #ifndef RACES_WATCHED
 void add_out_of_memory(ErrorRows& rows) {
   TreeFixture t;
   const Agent agent = t.root("a");
-  ChangeResult granted;
+  Result<void> granted;
   {
     const FailingAllocation failing(1, 100);
     granted = agent.grant({.turns = 1});
@@ -184,6 +209,7 @@ ErrorRows test::tree_errors() {
   add_closed_gates(rows);
   add_stop_all(rows);
   add_runtime_gone(rows);
+  add_questions(rows);
   add_out_of_memory(rows);
   return rows;
 }

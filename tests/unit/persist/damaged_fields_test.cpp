@@ -79,7 +79,7 @@ void fill(MemoryStore& store) {
   life.llm.enqueue(calls({{.id = "c1", .name = "careful", .arguments = "{}"}}));
   REQUIRE(boss.send("go"));
   poll(life);
-  REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::subtree).accepted());
+  REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::subtree).has_value());
   poll(life);
   life.llm.enqueue(calls({{.id = "c2", .name = "other", .arguments = "{}"},
                           {.id = "c3", .name = "ask_human", .arguments = R"({"question":"Which?"})"}}));

@@ -121,7 +121,7 @@ TEST_CASE("a call that is approved while others wait for the store begins after 
   }
   REQUIRE(asked.runs == 1);
   REQUIRE(asked.executor.jobs.size() == 1);  // of the first call
-  REQUIRE(asked.life->tree->approve(asked.life->tree->questions().at(0).id).accepted());
+  REQUIRE(asked.life->tree->approve(asked.life->tree->questions().at(0).id).has_value());
   asked.poll();
   CHECK(asked.runs == 1);
   asked.executor.run_all();

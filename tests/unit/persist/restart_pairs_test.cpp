@@ -256,7 +256,7 @@ TEST_CASE("a delete that a restart finishes leaves nothing of an agent that had 
     life.llm.enqueue(deaf);
     REQUIRE(agent.send("go"));
     for (int i = 0; i < 12; ++i) life.runtime.poll();
-    REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::agent).accepted());
+    REQUIRE(life.tree->approve(life.tree->questions().at(0).id, GrantScope::agent).has_value());
     REQUIRE(agent.send("waits"));
     for (int i = 0; i < 12; ++i) life.runtime.poll();
     for (const Kind kind : {Kind::agent, Kind::spec, Kind::context, Kind::mail, Kind::grant, Kind::history}) {

@@ -78,7 +78,7 @@ struct Stage {
       llm.answer("turns", "a long answer");
     }
     begin("grants", "danger");
-    CHECK(tree->approve(question_of("grants"), GrantScope::agent).reason == Errc::none);
+    CHECK(tree->approve(question_of("grants"), GrantScope::agent).code() == Errc::none);
     begin("approves", "danger");
     begin("asks", "ask_human");
     begin("asks too", "ask_human");

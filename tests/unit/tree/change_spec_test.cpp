@@ -13,8 +13,8 @@ TEST_CASE("a model and a system prompt are changed from the next model call on",
   TreeFixture t;
   const Agent agent = t.tree->create({.id = "a", .system_prompt = "Be brief.", .model = "small"}).value();
   t.ask(agent, "one");
-  CHECK(agent.set_model("large").accepted());
-  CHECK(agent.set_system_prompt("Be exact.").accepted());
+  CHECK(agent.set_model("large").has_value());
+  CHECK(agent.set_system_prompt("Be exact.").has_value());
   CHECK(t.llm->call(0).request.model == "small");  // the call in flight is not affected
   t.llm->answer("a", "1");
   t.settle();
@@ -31,9 +31,9 @@ TEST_CASE("an empty system prompt removes that of a restored history", "[tree]")
   spec.id = "a";
   spec.history = {ChatMessage::system("Be brief."), ChatMessage::user("one"), ChatMessage::assistant("1")};
   const Agent agent = t.tree->create(std::move(spec)).value();
-  CHECK(agent.set_model("large").accepted());  // any change keeps the prompt of the history
+  CHECK(agent.set_model("large").has_value());  // any change keeps the prompt of the history
   CHECK(written(agent.conversation().value()) == "system:Be brief., user:one, assistant:1");
-  CHECK(agent.set_system_prompt("").accepted());
+  CHECK(agent.set_system_prompt("").has_value());
   CHECK(written(agent.conversation().value()) == "user:one, assistant:1");
 }
 
@@ -41,13 +41,13 @@ TEST_CASE("another client takes the next model call and null means that of the t
   TreeFixture t;
   const auto other = std::make_shared<FakeClient>(*t.runtime);
   const Agent agent = t.root("a");
-  CHECK(agent.set_llm(other).accepted());
+  CHECK(agent.set_llm(other).has_value());
   t.ask(agent, "one");
   CHECK(t.llm->calls() == 0);
   REQUIRE(other->calls() == 1);
   other->answer("a", "1");
   t.settle();
-  CHECK(agent.set_llm(nullptr).accepted());
+  CHECK(agent.set_llm(nullptr).has_value());
   CHECK(other.use_count() == 1);  // the agent released it
   t.ask(agent, "two");
   CHECK(t.llm->calls() == 1);
@@ -60,7 +60,7 @@ TEST_CASE("other tools are offered in the next model call while a call goes on w
   t.call({{.id = "x", .name = "held"}});
   REQUIRE(t.held.calls.size() == 1);
   const auto none = std::make_shared<ToolRegistry>();
-  CHECK(agent.set_tools(none).accepted());
+  CHECK(agent.set_tools(none).has_value());
   t.held.calls.at(0).done(ToolResult::done("held"));
   t.settle();
   CHECK(t.llm->call(1).request.tools.empty());
@@ -77,8 +77,8 @@ TEST_CASE("a change within a handler of the same agent keeps the running spec un
   std::string received;
   auto held = std::make_shared<std::string>("captured");
   spec.handler = [held, &received](const Agent& agent, const Message&) {
-    CHECK(agent.set_model("x").accepted());
-    CHECK(agent.set_system_prompt("y").accepted());
+    CHECK(agent.set_model("x").has_value());
+    CHECK(agent.set_system_prompt("y").has_value());
     received = *held;  // the closure is still there
   };
   const Agent agent = t.tree->create(std::move(spec)).value();
@@ -93,11 +93,11 @@ TEST_CASE("a change of an agent that is gone is refused with the reason", "[tree
   const Agent agent = t.root("a");
   CHECK(agent.terminate().took_effect());
   t.settle();
-  const ChangeResult gone = agent.set_model("large");
-  CHECK(gone.reason == Errc::agent_not_found);
-  CHECK_FALSE(gone.message.empty());
-  CHECK(Agent().set_tools({}).reason == Errc::agent_not_found);
+  const Result<void> gone = agent.set_model("large");
+  CHECK(gone.code() == Errc::agent_not_found);
+  CHECK_FALSE(gone.error().message.empty());
+  CHECK(Agent().set_tools({}).code() == Errc::agent_not_found);
   const Agent other = t.root("b");
   t.runtime.reset();
-  CHECK(other.set_model("large").reason == Errc::runtime_gone);
+  CHECK(other.set_model("large").code() == Errc::runtime_gone);
 }

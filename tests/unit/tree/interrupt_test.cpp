@@ -135,7 +135,7 @@ TEST_CASE("an interrupt ends a question to a person", "[tree][interrupt][X34]") 
   REQUIRE(t.tree->questions().size() == 1);
   const std::string id = t.tree->questions()[0].id;
   CHECK(agent.interrupt().took_effect());
-  CHECK(t.tree->answer(id, "this").reason == Errc::question_closed);  // the loop has closed nothing yet
+  CHECK(t.tree->answer(id, "this").code() == Errc::question_closed);  // the loop has closed nothing yet
   t.settle();
   CHECK(t.tree->questions().empty());
   CHECK(t.seen.count("closed a " + id + " cancelled") == 1);
@@ -333,7 +333,7 @@ TEST_CASE("an interrupt by the id of a message never ends another turn", "[tree]
     CHECK(agent.interrupt({.message = two}).took_effect());
     CHECK(t.tree->message(two).stage == MessageInfo::Stage::unknown);
     CHECK(agent.interrupt({.message = two}).reason == Errc::turn_over);
-    CHECK(agent.remove_queued(two).reason == Errc::message_not_found);
+    CHECK(agent.remove_queued(two).code() == Errc::message_not_found);
     t.settle();
     CHECK(t.seen.count("dropped a two interrupted") == 1);
     CHECK(texts(agent) == std::vector<std::string>{"three"});

@@ -149,7 +149,7 @@ TEST_CASE("a message that never begins a turn ends with the reason", "[tree][mes
     CHECK(agent.remove_queued(id));
     CHECK(heard.lines == std::vector<std::string>{"end 0 removed"});
     CHECK(t.seen.count("dropped a waiting removed") == 1);
-    CHECK(agent.remove_queued(id).reason == Errc::message_not_found);
+    CHECK(agent.remove_queued(id).code() == Errc::message_not_found);
   }
   REQUIRE(heard.ends.size() == 1);
   CHECK(heard.ends[0].message == id);
@@ -331,18 +331,18 @@ TEST_CASE("waiting messages are listed and edited and removed", "[tree][messages
   CHECK(agent.remove_queued(one));
   CHECK(texts(agent) == std::vector<std::string>{"TWO", "three"});
   CHECK(agent.queue_length().value() == 2);
-  CHECK(agent.edit_queued(two, {.text = " "}).reason == Errc::empty_message);
-  CHECK(agent.edit_queued(two, {.text = "much too long"}).reason == Errc::message_too_large);
-  CHECK(agent.edit_queued(two, {.text = "\xff"}).reason == Errc::invalid_utf8);
-  CHECK(other.edit_queued(two, {.text = "x"}).reason == Errc::message_not_found);
-  CHECK(other.remove_queued(two).reason == Errc::message_not_found);
-  CHECK(agent.remove_queued(MessageId{}).reason == Errc::message_not_found);
-  CHECK(Agent{}.remove_queued(two).reason == Errc::agent_not_found);
-  CHECK_FALSE(agent.remove_queued(one).message.empty());
+  CHECK(agent.edit_queued(two, {.text = " "}).code() == Errc::empty_message);
+  CHECK(agent.edit_queued(two, {.text = "much too long"}).code() == Errc::message_too_large);
+  CHECK(agent.edit_queued(two, {.text = "\xff"}).code() == Errc::invalid_utf8);
+  CHECK(other.edit_queued(two, {.text = "x"}).code() == Errc::message_not_found);
+  CHECK(other.remove_queued(two).code() == Errc::message_not_found);
+  CHECK(agent.remove_queued(MessageId{}).code() == Errc::message_not_found);
+  CHECK(Agent{}.remove_queued(two).code() == Errc::agent_not_found);
+  CHECK_FALSE(agent.remove_queued(one).error().message.empty());
 
   t.llm->answer("a", "-");
   t.settle();
-  CHECK(agent.edit_queued(two, {.text = "late"}).reason == Errc::message_not_found);
+  CHECK(agent.edit_queued(two, {.text = "late"}).code() == Errc::message_not_found);
   CHECK(t.llm->call(1).request.messages.back().content() == "TWO");
   t.llm->answer("a", "second");
   t.settle();

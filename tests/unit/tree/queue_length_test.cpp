@@ -41,8 +41,8 @@ TEST_CASE("no message waits when a stop or a delete has returned", "[tree][queue
   CHECK(t.a.queued().value().empty());
   for (const MessageId id : t.ids) {
     CHECK_FALSE(t.waits(id));
-    CHECK(t.a.remove_queued(id).reason == Errc::message_not_found);
-    CHECK(t.a.edit_queued(id, {.text = "other"}).reason == Errc::message_not_found);
+    CHECK(t.a.remove_queued(id).code() == Errc::message_not_found);
+    CHECK(t.a.edit_queued(id, {.text = "other"}).code() == Errc::message_not_found);
   }
   t.settle();
   CHECK(t.seen.count("dropped a") == 3);
@@ -59,7 +59,7 @@ TEST_CASE("the messages that an abort or an interrupt drops wait no more when it
   CHECK(t.length() == 0);
   CHECK(t.a.queued().value().empty());
   CHECK_FALSE(t.waits(t.ids[0]));
-  CHECK(t.a.remove_queued(t.ids[0]).reason == Errc::message_not_found);
+  CHECK(t.a.remove_queued(t.ids[0]).code() == Errc::message_not_found);
   const MessageId later = t.a.send("later").id;
   CHECK(t.length() == 1);
   CHECK(t.waits(later));
@@ -78,7 +78,7 @@ TEST_CASE("a message that an interrupt by its id has withdrawn waits no more", "
   CHECK(t.length() == 2);
   CHECK_FALSE(t.waits(t.ids[1]));
   CHECK(t.a.queued().value().size() == 2);
-  CHECK(t.a.edit_queued(t.ids[1], {.text = "other"}).reason == Errc::message_not_found);
+  CHECK(t.a.edit_queued(t.ids[1], {.text = "other"}).code() == Errc::message_not_found);
   const bool aborts_too = GENERATE(true, false);
   if (aborts_too) {
     REQUIRE(t.a.abort({.queue = QueueAction::drop}).took_effect());

@@ -278,7 +278,7 @@ TEST_CASE("a truncated answer is what was heard of it", "[tree][truncate][G8]") 
   t.ask(agent, "three");
   CHECK(written(t.llm->call(2).request.messages) ==
         "user:one, assistant:1, user:two, assistant:caf!truncated, user:three");
-  CHECK(truncate_answer(agent, two, 1).reason == Errc::turn_over);
+  CHECK(truncate_answer(agent, two, 1).code() == Errc::turn_over);
 }
 
 TEST_CASE("a truncated answer has no reasoning", "[tree][truncate][G8]") {
@@ -304,7 +304,7 @@ TEST_CASE("an answer of which nothing was heard is removed", "[tree][truncate][G
   CHECK(truncate_answer(agent, one, 1));
   CHECK(history(agent) == "user:one!interrupted");
   CHECK(is_valid_history(agent.conversation().value()));
-  CHECK(truncate_answer(agent, one, 0).reason == Errc::turn_over);
+  CHECK(truncate_answer(agent, one, 0).code() == Errc::turn_over);
 }
 
 TEST_CASE("a part of an answer is truncated further, and keeps its mark", "[tree][truncate][partial][G8]") {
@@ -315,7 +315,7 @@ TEST_CASE("a part of an answer is truncated further, and keeps its mark", "[tree
   const MessageId id = agent.send("one").id;
   t.settle();
   t.llm->delta("a", "hello");
-  CHECK(truncate_answer(agent, id, 1).reason == Errc::turn_over);  // its turn is in progress
+  CHECK(truncate_answer(agent, id, 1).code() == Errc::turn_over);  // its turn is in progress
   CHECK(agent.interrupt().took_effect());
   t.settle();
   CHECK(truncate_answer(agent, id, 2));

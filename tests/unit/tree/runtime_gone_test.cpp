@@ -69,12 +69,12 @@ Said ask_on_loop_thread(AgentTree& tree, const Agent& agent) {
       {"context", code_of(agent.context())},
       {"spent", code_of(agent.spent())},
       {"queued", code_of(agent.queued())},
-      {"edit_queued", agent.edit_queued(MessageId{1}, {.text = "x"}).reason},
-      {"remove_queued", agent.remove_queued(MessageId{1}).reason},
+      {"edit_queued", agent.edit_queued(MessageId{1}, {.text = "x"}).code()},
+      {"remove_queued", agent.remove_queued(MessageId{1}).code()},
       {"drop_queue", code_of(agent.drop_queue())},
       {"cancel_task", tree.cancel_task("t_1").reason},
-      {"answer", tree.answer("q_1", "yes").reason},
-      {"decline", tree.decline("q_1").reason},
+      {"answer", tree.answer("q_1", "yes").code()},
+      {"decline", tree.decline("q_1").code()},
   };
 }
 
@@ -111,8 +111,8 @@ TEST_CASE("every refusal after the end of the Runtime says runtime_gone", "[tree
     CHECK(there == all_gone(there));
   }
   CHECK_FALSE(agent.exists());
-  CHECK(agent.grant({.turns = 1}).reason == Errc::runtime_gone);
-  CHECK(agent.grant_subtree({.turns = 1}).reason == Errc::runtime_gone);
+  CHECK(agent.grant({.turns = 1}).code() == Errc::runtime_gone);
+  CHECK(agent.grant_subtree({.turns = 1}).code() == Errc::runtime_gone);
   CHECK(t.tree->cancel_task("t_1").reason == Errc::runtime_gone);
   CHECK(agent.state().error().message == "the Runtime of this tree was destroyed");
 }

@@ -263,7 +263,7 @@ TEST_CASE("only simulate() makes the tool calls of a text run", "[tree][K13]") {
     CHECK(dropped == std::vector{false, true});
   }
   SECTION("and no text that replaces a simulated answer") {
-    CHECK(agent.edit_queued(queued[1].id, {.text = "<tool_call>{}</tool_call>"}).accepted());
+    CHECK(agent.edit_queued(queued[1].id, {.text = "<tool_call>{}</tool_call>"}).has_value());
     CHECK_FALSE(agent.queued().value()[1].simulated);
   }
 }

@@ -238,7 +238,7 @@ TEST_CASE("steer now waits for tools and questions", "[tree][steer]") {
   CHECK_FALSE(agent.steer("even faster", now).ended_call);
   t.settle();
   CHECK(t.tree->questions().size() == 1);
-  CHECK(t.tree->answer(t.tree->questions()[0].id, "this").accepted());
+  CHECK(t.tree->answer(t.tree->questions()[0].id, "this").has_value());
   t.settle();
   CHECK(joined(t.seen.with("steered")) == "steered a delivered 2 steered a delivered 2");
   CHECK(t.seen.with("cut").empty());

@@ -315,7 +315,7 @@ TEST_CASE("a background task that timed out cannot ask", "[turn][background][I13
   CHECK(t.tree->questions().empty());
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].outcome == QuestionOutcome::cancelled);
-  CHECK(t.tree->answer("q_1", "too late").reason == Errc::question_closed);
+  CHECK(t.tree->answer("q_1", "too late").code() == Errc::question_closed);
   CHECK(t.seen.index("closed a q_1 cancelled") < t.seen.index("task a bg failed"));
 }
 

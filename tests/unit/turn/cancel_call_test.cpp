@@ -162,7 +162,7 @@ TEST_CASE("a pending approval is closed when its call is cancelled", "[turn][can
   t.settle();
   CHECK(t.tree->questions().empty());
   CHECK(t.seen.count("closed a q_1 cancelled") == 1);
-  CHECK(t.tree->approve("q_1").reason == Errc::question_closed);
+  CHECK(t.tree->approve("q_1").code() == Errc::question_closed);
   CHECK(t.held.calls.empty());
   CHECK(t.history() ==
         "user:question, assistant:[risky x], tool:x=error: a person cancelled the call before it began");

@@ -163,9 +163,9 @@ TEST_CASE("a revoked grant is asked about again, and calls that run go on",
   t.agent();
   t.grant("a", "{}", GrantScope::agent);
   const std::uint64_t id = t.tree->grants().at(0).id;
-  CHECK(t.tree->revoke(id + 1).reason == Errc::grant_not_found);
+  CHECK(t.tree->revoke(id + 1).code() == Errc::grant_not_found);
   CHECK(t.tree->revoke(id));
-  CHECK(t.tree->revoke(id).reason == Errc::grant_not_found);
+  CHECK(t.tree->revoke(id).code() == Errc::grant_not_found);
   CHECK(t.tree->grants().empty());
   CHECK(t.runs("a", "{}") == 0);
 }
@@ -293,11 +293,11 @@ TEST_CASE("only an approval can be approved", "[turn][questions][policy][grants]
   t.ask(t.agent());
   t.call({{.id = "x", .name = "ask_human", .arguments = R"({"question":"Why?"})"}});
   for (const GrantScope scope : {GrantScope::once, GrantScope::agent, GrantScope::subtree})
-    CHECK(t.tree->approve("q_1", scope).reason == Errc::not_an_approval);
+    CHECK(t.tree->approve("q_1", scope).code() == Errc::not_an_approval);
   CHECK(t.tree->questions().size() == 1);
-  CHECK(t.tree->approve("q_2", GrantScope::agent).reason == Errc::question_not_found);
+  CHECK(t.tree->approve("q_2", GrantScope::agent).code() == Errc::question_not_found);
   CHECK(t.tree->answer("q_1", "because"));
-  CHECK(t.tree->approve("q_1", GrantScope::agent).reason == Errc::question_closed);
+  CHECK(t.tree->approve("q_1", GrantScope::agent).code() == Errc::question_closed);
   CHECK(t.tree->grants().empty());
 }
 
@@ -311,7 +311,7 @@ TEST_CASE("an approval that comes too late grants nothing", "[turn][questions][p
       if (by_observer) static_cast<void>(agent.stop());
     });
     if (!by_observer) CHECK(agent.stop().took_effect());
-    CHECK(t.tree->approve("q_1", GrantScope::agent).reason == Errc::agent_stopping);
+    CHECK(t.tree->approve("q_1", GrantScope::agent).code() == Errc::agent_stopping);
     CHECK(t.tree->grants().empty());
     t.settle();
     CHECK(t.ran.empty());
@@ -358,8 +358,8 @@ TEST_CASE("grants are gone with the Runtime", "[turn][questions][policy][grants]
   t.seen.unwatch();
   t.check_at_end = false;
   t.runtime.reset();
-  CHECK(t.tree->approve("q_1", GrantScope::agent).reason == Errc::runtime_gone);
-  CHECK(t.tree->revoke(1).reason == Errc::runtime_gone);
+  CHECK(t.tree->approve("q_1", GrantScope::agent).code() == Errc::runtime_gone);
+  CHECK(t.tree->revoke(1).code() == Errc::runtime_gone);
 }
 
 TEST_CASE("a grant for the agent and one for its subtree are two", "[turn][questions][policy][grants]") {

@@ -102,12 +102,12 @@ TEST_CASE("an answer that was posted in time counts although the loop is late", 
   t.ask(t.agent());
   t.call({{.id = "x", .name = "ask_human", .arguments = R"({"question":"where"})"}});
   REQUIRE(t.tree->questions().size() == 1);
-  std::optional<AnswerResult> answered;
+  std::optional<Result<void>> answered;
   t.runtime->post([&] { answered = t.tree->answer("q_1", "here"); });
   t.clock.advance(900ms);
   t.settle();
   REQUIRE(answered);
-  CHECK(answered->reason == Errc::none);
+  CHECK(answered->code() == Errc::none);
   CHECK(t.history() == "user:question, assistant:[ask_human x], tool:x=here");
 }
 

@@ -84,7 +84,7 @@ TEST_CASE("the model receives the time-out of a question", "[turn][questions][I1
   t.advance(std::chrono::seconds(2));
   CHECK(t.told() == "error: the person did not answer in time");
   CHECK(t.seen.count("closed a q_1 timed_out") == 1);
-  CHECK(t.tree->answer("q_1", "because").reason == Errc::question_closed);
+  CHECK(t.tree->answer("q_1", "because").code() == Errc::question_closed);
   CHECK(t.llm->calls() == 2);
 }
 
@@ -96,16 +96,16 @@ TEST_CASE("a stop and a delete cancel a question at once", "[turn][questions][C1
       CHECK(t["a"].terminate().took_effect());
     else
       CHECK(t["a"].stop().took_effect());
-    const AnswerResult late = t.tree->answer("q_1", "because");
-    CHECK_FALSE(late.accepted());
-    CHECK(late.reason == (terminate ? Errc::agent_terminating : Errc::agent_stopping));
-    CHECK(t.tree->decline("q_1").reason == late.reason);
+    const Result<void> late = t.tree->answer("q_1", "because");
+    CHECK_FALSE(late.has_value());
+    CHECK(late.code() == (terminate ? Errc::agent_terminating : Errc::agent_stopping));
+    CHECK(t.tree->decline("q_1").code() == late.code());
     t.settle();  // no time passes
     CHECK(t.seen.count("closed a q_1 cancelled") == 1);
     CHECK(t.seen.count(terminate ? "settled a terminating" : "settled a stopped") == 1);
     CHECK(t.seen.count("abandoned") == 0);
     CHECK(t.tree->questions().empty());
-    CHECK(t.tree->answer("q_1", "because").reason == Errc::question_closed);
+    CHECK(t.tree->answer("q_1", "because").code() == Errc::question_closed);
   }
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("the stop of a parent cancels the questions below it", "[turn][questio
   t.ask(t.child(parent, "a", {.tools = t.tools}));
   t.call({{.name = "ask_human", .arguments = R"({"question":"Why?"})"}});
   CHECK(parent.stop().took_effect());
-  CHECK(t.tree->answer("q_1", "because").reason == Errc::agent_stopping);
+  CHECK(t.tree->answer("q_1", "because").code() == Errc::agent_stopping);
   t.settle();
   CHECK(t.tree->questions().empty());
   CHECK(t.state("p") == AgentState::stopped);
@@ -126,12 +126,12 @@ TEST_CASE("the first answer counts and others are refused with the reason", "[tu
   t.ask_human();
   for (const char* id : {"q_2", "q_0", "q_01", "q_-1", "q_1x", "q_", "x", "", "q_99999999999999999999999"}) {
     CAPTURE(id);
-    CHECK(t.tree->answer(id, "what").reason == Errc::question_not_found);
-    CHECK(t.tree->decline(id).reason == Errc::question_not_found);
+    CHECK(t.tree->answer(id, "what").code() == Errc::question_not_found);
+    CHECK(t.tree->decline(id).code() == Errc::question_not_found);
   }
   CHECK(t.tree->answer("q_1", "first"));
-  CHECK(t.tree->answer("q_1", "second").reason == Errc::question_closed);
-  CHECK(t.tree->decline("q_1").reason == Errc::question_closed);
+  CHECK(t.tree->answer("q_1", "second").code() == Errc::question_closed);
+  CHECK(t.tree->decline("q_1").code() == Errc::question_closed);
   t.settle();
   CHECK(t.told() == "first");
   CHECK(t.seen.count("closed a") == 1);
@@ -200,14 +200,14 @@ TEST_CASE("an answer in words decides no approval, whatever it says", "[turn][qu
   Asking t;
   t.ask_approval();
   for (const char* text : {"no", "yes", "approve", ""}) {
-    CHECK(t.tree->answer("q_1", text).reason == Errc::is_an_approval);
+    CHECK(t.tree->answer("q_1", text).code() == Errc::is_an_approval);
     t.settle();
     CHECK(t.tree->questions().size() == 1);
     CHECK(t.held.calls.empty());
   }
   CHECK(t.seen.count("closed") == 0);
   CHECK(t.tree->approve("q_1"));
-  CHECK(t.tree->answer("q_1", "no").reason == Errc::question_closed);
+  CHECK(t.tree->answer("q_1", "no").code() == Errc::question_closed);
   t.settle();
   CHECK(t.held.calls.size() == 1);
 }
@@ -234,7 +234,7 @@ TEST_CASE("a call whose approval times out does not start", "[turn][questions][I
   t.advance(std::chrono::seconds(31));
   CHECK(t.told() == "error: nobody approved the call in time");
   CHECK(t.held.calls.empty());
-  CHECK(t.tree->approve("q_1").reason == Errc::question_closed);
+  CHECK(t.tree->approve("q_1").code() == Errc::question_closed);
   t.answer("well");
   CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
 }
@@ -251,7 +251,7 @@ TEST_CASE("a stop during an approval starts no call", "[turn][questions][C14][G9
   Asking t;
   t.ask_approval();
   CHECK(t["a"].stop().took_effect());
-  CHECK(t.tree->approve("q_1").reason == Errc::agent_stopping);
+  CHECK(t.tree->approve("q_1").code() == Errc::agent_stopping);
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
   CHECK(t.held.calls.empty());
@@ -281,7 +281,7 @@ TEST_CASE("an observer of a question answers it at once", "[turn][questions][I13
   for (const bool decline : {false, true}) {
     for (const bool approval : {false, true}) {
       Asking t;
-      std::optional<AnswerResult> answered, again;
+      std::optional<Result<void>> answered, again;
       const Subscription answers = t.tree->on_event([&](const Event& event) {
         const auto* asked = event.get<QuestionAsked>();
         if (!asked) return;
@@ -292,8 +292,8 @@ TEST_CASE("an observer of a question answers it at once", "[turn][questions][I13
       t.ask(t.agent());
       t.call({{.id = "x", .name = approval ? "danger" : "ask_human", .arguments = R"({"question":"Why?"})"}});
       REQUIRE(answered);
-      CHECK(answered->accepted());
-      CHECK(again->reason == Errc::question_closed);
+      CHECK(answered->has_value());
+      CHECK(again->code() == Errc::question_closed);
       CHECK(t.seen.count("closed a q_1") == 1);
       if (approval && !decline) {
         REQUIRE(t.held.calls.size() == 1);
@@ -328,7 +328,7 @@ TEST_CASE("an observer of the end of a question may stop the agent and the tool 
   const Subscription stops = t.tree->on_event([&](const Event& event) {
     if (event.get<QuestionClosed>()) CHECK(event.agent().stop().took_effect());
   });
-  CHECK(t.tree->answer("q_1", "because").reason == Errc::agent_stopping);
+  CHECK(t.tree->answer("q_1", "because").code() == Errc::agent_stopping);
   REQUIRE(t.heard.size() == 1);
   CHECK(t.heard[0].outcome == QuestionOutcome::cancelled);
   CHECK(t.heard[0].text.empty());
@@ -344,7 +344,7 @@ TEST_CASE("an observer of an approval may stop the agent and the call does not s
   const Subscription stops = t.tree->on_event([&](const Event& event) {
     if (event.get<QuestionClosed>()) CHECK(event.agent().stop().took_effect());
   });
-  CHECK(t.tree->approve("q_1").reason == Errc::agent_stopping);
+  CHECK(t.tree->approve("q_1").code() == Errc::agent_stopping);
   t.settle();
   CHECK(t.held.calls.empty());
   CHECK(t.state("a") == AgentState::stopped);
@@ -395,7 +395,7 @@ TEST_CASE("an observer of a tool's end closes the last question of its turn", "[
   ToolTurn t;
   t.tools->add({{.name = "careful", .needs_approval = true}, t.held.start()});
   const auto events = t.tree->on_event([&](const Event& event) {
-    if (event.get<ToolEnded>()) CHECK(t.tree->decline("q_1", "no").accepted());
+    if (event.get<ToolEnded>()) CHECK(t.tree->decline("q_1", "no").has_value());
   });
   const Agent agent = t.agent({.parallel_tools = 2});
   CHECK(agent.simulate(R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"held"},)"
@@ -416,7 +416,7 @@ TEST_CASE("an answer is not accepted if an observer ends the question first", "[
   });
   t.ask(t.agent());
   t.call({{.name = "ask_human", .arguments = R"({"question":"Why?"})"}});
-  const AnswerResult result = t.tree->answer("q_1", "so");
-  CHECK_FALSE(result.accepted());
-  CHECK(result.reason == Errc::agent_stopping);
+  const Result<void> result = t.tree->answer("q_1", "so");
+  CHECK_FALSE(result.has_value());
+  CHECK(result.code() == Errc::agent_stopping);
 }

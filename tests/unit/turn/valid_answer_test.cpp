@@ -337,7 +337,7 @@ TEST_CASE("a simulated answer is not checked", "[turn][X46]") {
 TEST_CASE("a change of the agent keeps the check of its answers", "[turn][X46]") {
   ValidTurn t;
   t.answer(valid_age);
-  CHECK(t["a"].set_model("other").accepted());
+  CHECK(t["a"].set_model("other").has_value());
   t.ask(t["a"], "next");
   t.answer("words");
   CHECK(t.seen.with("refused-answer").size() == 1);
