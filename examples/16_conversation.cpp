@@ -51,15 +51,15 @@ int main() {
   print("what a person saw", chat.conversation().value());
 
   // A copy that goes on from the first turn; the conversation itself stays as it is.
-  agentcore::Agent other = agentcore::fork(chat, {.id = "other", .at = 1}).value();
+  agentcore::Agent other = chat.fork({.id = "other", .at = 1}).value();
   expect(other.send("And two in Spain?").accepted());
 
   // The second question is taken back, for example to edit it.
-  std::vector<agentcore::ChatMessage> removed = agentcore::rewind(chat, 2).value();
+  std::vector<agentcore::ChatMessage> removed = chat.rewind(2).value();
   expect(chat.send(removed.front().content() + " With shade?").accepted());
   runtime.run_until_idle();
 
-  expect(agentcore::regenerate(chat).accepted());  // the last question, asked again
+  expect(chat.regenerate().accepted());  // the last question, asked again
   runtime.run_until_idle();
   // [/snippet]
   print("edited and asked again", chat.conversation().value());

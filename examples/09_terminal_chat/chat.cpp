@@ -168,27 +168,27 @@ void Chat::obey(std::string_view command) {
 
 void Chat::retry() {
   if (!busy_) static_cast<void>(agent().release_queue());
-  const auto sent = agentcore::regenerate(agent());
+  const auto sent = agent().regenerate();
   if (!sent) return note(to_string(sent.reason));
   if (is_paused()) note("queued: " + std::to_string(waiting()) + " waiting");
 }
 
 // Removes the last turns, as many as `count` says.
 void Chat::rewind(std::string_view count) {
-  const auto turns = agentcore::turns_of(agent()).value();
+  const auto turns = agent().turns().value();
   std::size_t last = 0;
   const auto read = std::from_chars(count.data(), count.data() + count.size(), last);
   if (read.ec != std::errc() || read.ptr != count.data() + count.size() || last == 0)
     return note("how many? /rewind 2 removes the last two messages and their answers");
   if (last > turns.size()) return note("there are " + std::to_string(turns.size()) + " to remove");
-  const auto removed = agentcore::rewind(agent(), turns[turns.size() - last].turn);
+  const auto removed = agent().rewind(turns[turns.size() - last].turn);
   if (!removed) return note(removed.error().message);
   note("rewound to before: " + removed->front().content());
   save();
 }
 
 void Chat::fork() {
-  auto copy = agentcore::fork(agent());
+  auto copy = agent().fork();
   if (!copy) return note(copy.error().message);
   note("this is copy " + std::to_string(agents_.size()) + "; /back goes back");
   switch_to(std::move(*copy));

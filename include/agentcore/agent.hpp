@@ -5,6 +5,7 @@
 #include <agentcore/agent_state.hpp>
 #include <agentcore/agent_status.hpp>
 #include <agentcore/chat.hpp>
+#include <agentcore/conversation.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -301,6 +303,118 @@ class AGENTCORE_API Agent {
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @loop_thread
   Result<std::vector<ChatMessage>> context() const;
+  /// Returns a copy of the last `count` messages before the index `end` of conversation(). Without
+  /// `end`: the last ones. An `end` beyond the conversation is that of the conversation. The rest of a long
+  /// conversation is not copied.
+  ///
+  ///     auto page = agent.conversation_page(50);
+  ///     // The messages before these:
+  ///     if (page && page->first > 0) page = agent.conversation_page(50, page->first);
+  ///
+  /// Unlike a whole conversation, a page may begin in the middle of a turn, so it is no history for another
+  /// agent.
+  ///
+  /// Errors: `agent_not_found`, `runtime_gone`, and those of conversation().
+  /// @loop_thread
+  Result<ConversationPage> conversation_page(std::size_t count, std::optional<std::size_t> end = {}) const;
+  /// Returns the turns of the conversation, the oldest first. The turns of AgentSpec::history have
+  /// the numbers 1, 2, ... in the order of their questions; the turns of the agent continue them. Turns
+  /// without a question in the conversation are not listed: those of a MessageHandler and of simulate(), and
+  /// those that rewind() has removed.
+  ///
+  /// Errors: `agent_not_found`, `runtime_gone`; in a tree with a store also those of Store::read().
+  /// @loop_thread
+  Result<std::vector<ConversationTurn>> turns() const;
+  /// Reports how far a person has seen or heard the answer that the agent is giving. If the answer is
+  /// interrupted and a part of it is kept (AgentSpec::partial_answers), exactly these bytes are kept, and not
+  /// what was delivered beyond them.
+  ///
+  ///     // `player` calls the function when the piece was played. `message` is that of TurnStarted.
+  ///     auto deltas = agent.on<agentcore::DeltaReceived>([&](const agentcore::DeltaReceived& delta) {
+  ///       std::size_t& end = bytes[delta.call];  // of the pieces of this model call
+  ///       end += delta.text.size();
+  ///       player.say(std::string(delta.text), [agent, seen = agentcore::Acknowledgement{message, delta.call,
+  ///       end}] {
+  ///         static_cast<void>(agent.acknowledge(seen));
+  ///       });
+  ///     });
+  ///
+  /// The greatest number counts, whatever the order of the calls. A number in the middle of a
+  /// character counts up to that character; one beyond what was delivered counts as all of it. One of an
+  /// earlier model call of the turn, or of a later one that has not begun, is ignored. An acknowledgement
+  /// that comes after the end of the turn changes nothing: see truncate_answer().
+  ///
+  /// Errors: `agent_not_found`, `runtime_gone`, `turn_over` (the message is not that of the turn
+  /// in progress), `invalid_config` (`call` is 0). Never blocks.
+  /// @threadsafe
+  Result<void> acknowledge(const Acknowledgement& seen) const;
+  /// Shortens the last answer of the conversation to its first `bytes` bytes: what was seen or heard of it.
+  /// Use it for voice, when a person interrupts an answer that is complete but not yet spoken to its end. A
+  /// number in the middle of a character counts up to that character. If only white space would be left, the
+  /// answer is removed, and its question is marked as interrupted. The answer is marked with
+  /// Interruption::truncated, unless it is marked already, and loses its reasoning, which belongs to the
+  /// whole text.
+  ///
+  ///     if (!agent.truncate_answer(message, heard)) std::puts("it is not the last answer");
+  ///
+  /// `message` is the message of the turn of that answer. Emits ConversationChanged.
+  ///
+  /// Errors: `turn_over` if that answer is not the last message of the conversation: the next
+  /// turn has begun, its own turn is in progress, or it had no answer; `agent_not_found`, `runtime_gone`,
+  /// `agent_terminating`, `out_of_memory`; in a tree with a store also those of Store::read(). An answer that
+  /// is not longer than `bytes` is not changed.
+  /// @loop_thread
+  Result<void> truncate_answer(MessageId message, std::size_t bytes) const;
+  /// Takes the conversation back to before a turn: removes its question and everything after it. A turn in
+  /// progress ends first, as by interrupt(). Messages that wait in the mailbox stay there. Background
+  /// tasks go on. Nothing that tools have done is undone, and budgets get nothing back. If the last
+  /// question that is left was left out of requests, or a message is removed that a summary stands for
+  /// (ContextOptions::compact), the messages for which no earlier summary stands are sent again, as far as
+  /// ContextOptions allows.
+  ///
+  /// Returns the messages that were removed, the question first: a host that lets a person edit the question
+  /// sends the edited text as a new message. Lines about background tasks that have ended are not in the
+  /// questions: they go into the next question. Emits ConversationChanged.
+  ///
+  ///     auto removed = agent.rewind(turn);
+  ///     if (removed) editor.open(removed->front().content());
+  ///
+  /// Errors: `turn_not_found` if turns() does not list the turn, `agent_not_found`, `runtime_gone`,
+  /// `agent_terminating`, `out_of_memory`; in a tree with a store also those of Store::read(). Then nothing
+  /// is changed. If an observer of the end of the turn has caused the error, the turn has ended, and nothing
+  /// else is changed. A stopped agent can be rewound; it stays stopped. A turn of a MessageHandler goes on.
+  /// May be called from any callback but a TokenCounter; while a turn is ending, between its end and its
+  /// TurnEnded, it is refused with `turn_over`.
+  /// @loop_thread
+  Result<std::vector<ChatMessage>> rewind(std::uint64_t turn) const;
+  /// Sends the last question of the conversation again: removes its turn as rewind() does, and sends the
+  /// question as an urgent message (MessagePriority::urgent), with its images. Messages that were steered
+  /// into the removed turn are not sent again.
+  ///
+  ///     agentcore::SendResult sent = agent.regenerate();
+  ///     if (!sent) std::fprintf(stderr, "refused: %s\n", to_string(sent.reason).data());
+  ///
+  /// Reasons for a refusal: those of send(), `turn_not_found` if the conversation has no question, and
+  /// `turn_over` while a turn is ending, as for rewind(). Then nothing is changed. May be called from any
+  /// callback but a TokenCounter.
+  /// @loop_thread
+  SendResult regenerate(SendOptions options = {}) const;
+  /// Creates a sibling of this agent, with the same parent, a copy of its spec, and a copy of its
+  /// conversation up to the end of a turn. The ids of tool calls in it stay the same. A summary is copied,
+  /// too, as far as the new agent has all messages for which it stands. The agent itself is not changed, and
+  /// may be busy or stopped; the new one is `idle`.
+  ///
+  /// The new agent has the budgets of the spec, that of its summaries included, from zero; budgets of
+  /// ancestors count it like any other child. It has no children, and nothing that runs: no queued messages,
+  /// questions, background tasks or grants, no pause and no lease of its own (AgentSpec::lease is not
+  /// copied).
+  ///
+  ///     agentcore::Agent other = agent.fork({.id = "draft-2", .at = 3}).value();
+  ///
+  /// Errors: `turn_not_found`, and those of AgentTree::create() and create_child(); in a tree with a
+  /// store also those of Store::read().
+  /// @loop_thread
+  Result<Agent> fork(ForkOptions options = {}) const;
 
   /// Returns what the agent used of its own budget (AgentSpec::budget) since that budget was granted. Without
   /// a limit nothing is counted: turns, tokens and cost are 0.

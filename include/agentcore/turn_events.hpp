@@ -20,7 +20,7 @@ namespace agentcore {
 /// A turn began: the agent took one message from its mailbox. The turn ends with one TurnEnded.
 struct TurnStarted {
   Agent agent;             ///< the agent
-  std::uint64_t turn = 0;  ///< the number of the turn: 1, 2, ... for each agent; continues turns_of()
+  std::uint64_t turn = 0;  ///< the number of the turn: 1, 2, ... for each agent; continues Agent::turns()
   MessageId message;       ///< the message, as returned by Agent::send()
 };
 

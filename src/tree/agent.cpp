@@ -143,6 +143,46 @@ Result<std::vector<ChatMessage>> Agent::context() const {
   return tree::read(*this, "Agent::context", tree::context_of);
 }
 
+Result<ConversationPage> Agent::conversation_page(std::size_t count, std::optional<std::size_t> end) const {
+  return tree::read(*this, "Agent::conversation_page", tree::page_of, count, end);
+}
+Result<std::vector<ConversationTurn>> Agent::turns() const {
+  return on_loop_thread(core_, "Agent::turns",
+                        [&](auto&) { return core_->conversation_verbs().turns_of(node_); });
+}
+Result<void> Agent::acknowledge(const Acknowledgement& seen) const {
+  return on_any_thread(core_, [&](auto& shared) -> Result<void> {
+    switch (const Errc refused = tree::acknowledge(shared, node_, seen)) {
+      case Errc::none:
+        return {};
+      case Errc::turn_over:
+        return Error{refused, "the turn of message " + to_string(seen.message) + " is not in progress"};
+      case Errc::invalid_config:
+        return Error{refused, "Acknowledgement::call is 0; the first model call of a turn is 1"};
+      default:
+        return shared.missing(tree::no_agent_text);
+    }
+  });
+}
+Result<void> Agent::truncate_answer(MessageId message, std::size_t bytes) const {
+  return on_loop_thread(core_, "Agent::truncate_answer", [&](auto&) {
+    return core_->conversation_verbs().truncate_answer(node_, message, bytes);
+  });
+}
+Result<std::vector<ChatMessage>> Agent::rewind(std::uint64_t turn) const {
+  return on_loop_thread(core_, "Agent::rewind",
+                        [&](auto&) { return core_->conversation_verbs().rewind(node_, turn); });
+}
+SendResult Agent::regenerate(SendOptions options) const {
+  return on_loop_thread(core_, "Agent::regenerate", [&](auto&) {
+    return core_->conversation_verbs().regenerate(node_, std::move(options));
+  });
+}
+Result<Agent> Agent::fork(ForkOptions options) const {
+  return on_loop_thread(core_, "Agent::fork",
+                        [&](auto&) { return core_->factory().fork(node_, std::move(options)); });
+}
+
 Result<std::size_t> Agent::queue_length() const {
   if (const Result<AgentState> exists = state(); !exists) return exists.error();
   return tree::queue_length(core_->shared(), node_);

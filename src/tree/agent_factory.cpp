@@ -199,7 +199,7 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
     if (!turns)
       return Error{Errc::turn_not_found,
                    "ForkOptions::at: turn " + std::to_string(*options.at) +
-                       " is not in the conversation of the agent, or it is in progress; see turns_of()"};
+                       " is not in the conversation of the agent, or it is in progress; see Agent::turns()"};
     if (own) {
       data->conversation = own->conversation.first_turns(*turns);
       data->tool_turns = own->tool_turns;

@@ -30,7 +30,7 @@ std::size_t messages_before(const Node& node) noexcept {
 
 Error no_turn(std::uint64_t turn) {
   return {Errc::turn_not_found,
-          "turn " + std::to_string(turn) + " is not in the conversation of the agent; see turns_of()"};
+          "turn " + std::to_string(turn) + " is not in the conversation of the agent; see Agent::turns()"};
 }
 
 }  // namespace

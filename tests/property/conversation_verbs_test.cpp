@@ -58,7 +58,7 @@ struct Play : ToolTurn {
   History history(const Agent& of) const { return of.conversation().value(); }
   // One of the turns of the agent, which differs from call to call; 0: there is none.
   std::uint64_t some_turn(const Agent& of) {
-    const auto turns = turns_of(of).value();
+    const auto turns = of.turns().value();
     return turns.empty() ? 0 : turns[static_cast<std::size_t>(++sent) % turns.size()].turn;
   }
 };
@@ -67,7 +67,7 @@ struct Play : ToolTurn {
 void rewind_one(Play& play, const Agent& agent) {
   const std::uint64_t turn = play.some_turn(agent);
   const History before = play.history(agent);
-  const auto removed = rewind(agent, turn);
+  const auto removed = agent.rewind(turn);
   if (!removed) {
     if (turn != 0) play.problem = "a rewind was refused";
     return;
@@ -82,10 +82,10 @@ void rewind_one(Play& play, const Agent& agent) {
 void fork_one(Play& play, const Agent& agent) {
   if (play.agents.size() == 4) return;
   const History before = play.history(agent);
-  const auto turns = turns_of(agent).value();
+  const auto turns = agent.turns().value();
   std::optional<std::uint64_t> at;
   if (!turns.empty() && turns.front().ended && play.sent % 2 == 0) at = turns.front().turn;
-  const auto forked = fork(agent, {.id = "f" + std::to_string(play.agents.size()), .at = at});
+  const auto forked = agent.fork({.id = "f" + std::to_string(play.agents.size()), .at = at});
   if (play.history(agent) != before) play.problem = "a fork has changed its origin";
   if (!forked) {
     play.problem = "a fork was refused";
@@ -115,7 +115,7 @@ const std::array play_steps{
     PlayStep{
         "acknowledge",
         [](Play& p, const Agent& a) {
-          static_cast<void>(acknowledge(a, {p.messages[a.id()], 1, static_cast<std::size_t>(p.sent % 9)}));
+          static_cast<void>(a.acknowledge({p.messages[a.id()], 1, static_cast<std::size_t>(p.sent % 9)}));
         }},
     PlayStep{"answer", [](Play& p, const Agent& a) { p.llm->answer(a.id(), p.next_text()); }},
     PlayStep{"call tools",
@@ -142,17 +142,16 @@ const std::array play_steps{
              }},
     PlayStep{"an hour passes", [](Play& p, const Agent&) { p.advance(std::chrono::hours(1)); }},
     PlayStep{"rewind", rewind_one},
-    PlayStep{"regenerate", [](Play&, const Agent& a) { static_cast<void>(regenerate(a)); }},
+    PlayStep{"regenerate", [](Play&, const Agent& a) { static_cast<void>(a.regenerate()); }},
     PlayStep{"truncate",
              [](Play& p, const Agent& a) {
-               static_cast<void>(
-                   truncate_answer(a, p.messages[a.id()], static_cast<std::size_t>(p.sent % 4)));
+               static_cast<void>(a.truncate_answer(p.messages[a.id()], static_cast<std::size_t>(p.sent % 4)));
              }},
     PlayStep{"fork", fork_one},
 };
 
 bool is_turn_open(const Agent& agent) {
-  const auto turns = turns_of(agent).value();
+  const auto turns = agent.turns().value();
   return !turns.empty() && !turns.back().ended;
 }
 

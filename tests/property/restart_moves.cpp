@@ -52,7 +52,7 @@ MessageId waiting_of(const Agent& agent, const RestartMove& move) {
 }
 
 std::uint64_t turn_of(const Agent& agent, const RestartMove& move) {
-  const auto turns = turns_of(agent);
+  const auto turns = agent.turns();
   if (!turns || turns->empty()) return 1;
   return (*turns)[static_cast<std::size_t>(move.other) % turns->size()].turn;
 }
@@ -192,15 +192,16 @@ const std::vector<RestartStep> restart_steps{
      [](RestartWorld&, const Agent& a, const RestartMove& m) {
        ForkOptions options{.id = name_of((m.agent + 1 + m.other) % 4)};
        if (m.other % 2) options.at = turn_of(a, m);
-       return told(fork(a, std::move(options)));
+       return told(a.fork(std::move(options)));
      }},
     {"rewind",
-     [](RestartWorld&, const Agent& a, const RestartMove& m) { return told(rewind(a, turn_of(a, m))); }},
-    {"regenerate", [](RestartWorld& w, const Agent& a, const RestartMove&) { return w.note(regenerate(a)); }},
+     [](RestartWorld&, const Agent& a, const RestartMove& m) { return told(a.rewind(turn_of(a, m))); }},
+    {"regenerate",
+     [](RestartWorld& w, const Agent& a, const RestartMove&) { return w.note(a.regenerate()); }},
     {"truncate the answer",
      [](RestartWorld& w, const Agent& a, const RestartMove& m) {
-       return told(truncate_answer(a, w.message(static_cast<std::size_t>(m.other)),
-                                   static_cast<std::size_t>(m.other % 12)));
+       return told(a.truncate_answer(w.message(static_cast<std::size_t>(m.other)),
+                                     static_cast<std::size_t>(m.other % 12)));
      }},
     {"grant",
      [](RestartWorld&, const Agent& a, const RestartMove& m) {

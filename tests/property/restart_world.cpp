@@ -383,7 +383,7 @@ std::string RestartWorld::all_of(const Agent& agent, bool ids) {
     if (queued.deadline) text << " within " << (*queued.deadline - clock.now()).count();
   }
   text << "\n  turns";
-  const auto turns = turns_of(agent);
+  const auto turns = agent.turns();
   for (const ConversationTurn& turn : turns.value())
     text << ' ' << turn.turn << '@' << turn.question << (turn.ended ? "" : "...");
   text << "\n  conversation" << to_text(agent.conversation().value());

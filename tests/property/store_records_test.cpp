@@ -39,10 +39,10 @@ std::string act_on_any(RestartWorld& world, int what, std::size_t which) {
   switch (what % 8) {
     case 1:
     case 2:
-      static_cast<void>(fork(agent));
+      static_cast<void>(agent.fork());
       return "(fork)";
     case 3:
-      static_cast<void>(fork(agent, {.at = 1}));
+      static_cast<void>(agent.fork({.at = 1}));
       return "(fork at 1)";
     case 4:
     case 5:

@@ -326,26 +326,26 @@ bool World::act_on_conversation(const Command& command) {
   if (command.act == Act::rewind || command.act == Act::regenerate) may_drop(who.id());
   conversations_.changed(who.id());  // a callback may end the tree before the event
   const auto turn = [&] {
-    const auto turns = turns_of(who);
+    const auto turns = who.turns();
     return turns && !turns.value().empty() ? turns.value()[command.n[1] % turns.value().size()].turn
                                            : std::uint64_t{1};
   };
   switch (command.act) {
     case Act::acknowledge:
-      note_result(command, acknowledge(who, {some_message(command.n[1]), 1, command.n[2] % 8}));
+      note_result(command, who.acknowledge({some_message(command.n[1]), 1, command.n[2] % 8}));
       return true;
     case Act::truncate_answer:
-      note_result(command, truncate_answer(who, some_message(command.n[1]), command.n[2] % 8));
+      note_result(command, who.truncate_answer(some_message(command.n[1]), command.n[2] % 8));
       return true;
     case Act::rewind:
-      note_result(command, rewind(who, turn()));
+      note_result(command, who.rewind(turn()));
       return true;
     case Act::regenerate: {
       SendOptions options = send_options(command.n[1]);
       const bool watched = bool(options.on_end);
       // It resumes an agent with `auto_resume` before its callbacks run.
       if (resumes_by_itself_.contains(who.id())) gates_.is_being_resumed(gates_.subtree(who.id()));
-      const SendResult sent = regenerate(who, std::move(options));
+      const SendResult sent = who.regenerate(std::move(options));
       gates_.is_being_resumed({});
       note_send(command, who, sent, watched);
       return true;
@@ -356,7 +356,7 @@ bool World::act_on_conversation(const Command& command) {
       if (options_in(command.n[1]) % 3 == 2) options.id.clear();
       std::string id = options.id;
       const std::string origin = who.id();
-      const auto made = fork(who, std::move(options));
+      const auto made = who.fork(std::move(options));
       if (made) id = made.value().id();
       if (made) gates_.forked(origin, id);
       note_result(command, made);

@@ -329,7 +329,7 @@ void World::check_read(const Asked& asked, const json& body) {
     }
     case Request::show_conversation: {
       if (!found) return;
-      const auto page = conversation_page(found.value(), 50, {});
+      const auto page = found.value().conversation_page(50, {});
       if (!page) return;
       require(body.value("total", std::size_t{0}) == page.value().total &&
                   body["messages"].size() == page.value().messages.size(),

@@ -60,7 +60,7 @@ TEST_CASE("exactly what was acknowledged before the end of an answer is kept",
             return;
           }
           for (std::size_t bytes = 1; bytes <= answer.size(); ++bytes) {
-            const Result<void> result = acknowledge(agent, {message, 1, bytes});
+            const Result<void> result = agent.acknowledge({message, 1, bytes});
             if (result)
               seen = bytes;
             else

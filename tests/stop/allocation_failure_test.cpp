@@ -282,21 +282,21 @@ struct World {
     drive();
     answer("the answer of the child, which needs a heap");
     answer("the answer of the talker, which needs a heap");
-    step([&] { static_cast<void>(truncate_answer(talker, asked, 20)); });
+    step([&] { static_cast<void>(talker.truncate_answer(asked, 20)); });
     step([&] { asked = talker.send("a question that is interrupted, with a heap").id; });
     drive();
     step([&] {
       if (FakeClient::Call* const call = unstopped_call(llm)) call->sink.delta("a part of an answer, kept");
     });
-    step([&] { static_cast<void>(acknowledge(talker, {asked, 1, 9})); });
+    step([&] { static_cast<void>(talker.acknowledge({asked, 1, 9})); });
     step([&] { static_cast<void>(talker.interrupt()); });
     drive();
-    step([&] { static_cast<void>(regenerate(talker)); });
+    step([&] { static_cast<void>(talker.regenerate()); });
     drive();
-    step([&] { static_cast<void>(fork(talker, {.id = "the copy, whose id needs a heap"})); });
+    step([&] { static_cast<void>(talker.fork({.id = "the copy, whose id needs a heap"})); });
     step([&] {
-      const auto turns = turns_of(talker).value();
-      if (!turns.empty()) static_cast<void>(rewind(talker, turns.back().turn));
+      const auto turns = talker.turns().value();
+      if (!turns.empty()) static_cast<void>(talker.rewind(turns.back().turn));
     });
     drive();
   }

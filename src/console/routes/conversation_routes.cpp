@@ -58,7 +58,7 @@ std::optional<Response> show_conversation(RouteCall& call) {
   const auto limit =
       number_in_query(call.request, "limit", 1, most_messages_per_page).value_or(messages_per_page);
   const auto before = number_in_query(call.request, "before", 0, UINT64_MAX);
-  const Result<ConversationPage> page = conversation_page(entry.agent, limit, before);
+  const Result<ConversationPage> page = entry.agent.conversation_page(limit, before);
   if (!page) throw Refused(page.error());
   Json messages = Json::array();
   const std::set<std::size_t> open(page->open_calls.begin(), page->open_calls.end());

@@ -178,7 +178,7 @@ TEST_CASE("exactly the acknowledged part of an answer is sent with the next ques
   EndlessFixture f(GENERATE(Dialect::openai_chat, Dialect::anthropic_messages));
   const Agent agent = f.ask("Tell me.\n/say " + text, {.partial_answers = policy});
   REQUIRE(f.drive_until([&] { return f.delivered.size() > 20; }));
-  CHECK(acknowledge(agent, {f.message, 1, bytes}).code() == Errc::none);
+  CHECK(agent.acknowledge({f.message, 1, bytes}).code() == Errc::none);
   CHECK(agent.interrupt().took_effect());
   REQUIRE(f.drive_to_end());
   REQUIRE(text.starts_with(f.delivered));

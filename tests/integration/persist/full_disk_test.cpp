@@ -194,7 +194,7 @@ TEST_CASE("what a delete frees, growth gets", "[.small_disk]") {
     for (const char* id : {"a", "b", "c", "d", "e"}) REQUIRE(run.life.find(id).terminate().took_effect());
     run.poll();
     CHECK(run.life.stops.size() == 5);
-    REQUIRE(rewind(run.life.find("f"), 1));
+    REQUIRE(run.life.find("f").rewind(1));
     REQUIRE(run.life.find("f").send("short"));
     run.life.runtime.run_until_idle();
     const auto flushed = run.life.tree->flush();

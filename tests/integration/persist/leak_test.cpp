@@ -79,7 +79,7 @@ class StoredLives {
     static_cast<void>(root.send("hello"));
     static_cast<void>(root.send("again"));
     while (tree_.busy()) runtime_.poll();
-    static_cast<void>(fork(root).value());
+    static_cast<void>(root.fork().value());
     spec.id = "child " + std::to_string(++children_);
     const Agent child = root.create_child(spec).value();
     static_cast<void>(child.pause());

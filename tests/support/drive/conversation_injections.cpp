@@ -13,7 +13,7 @@ namespace agentcore::test {
 namespace {
 
 std::vector<ConversationTurn> turns(const Agent& agent) {
-  const auto all = turns_of(agent);
+  const auto all = agent.turns();
   return all ? all.value() : std::vector<ConversationTurn>();
 }
 
@@ -22,7 +22,7 @@ std::string inject_rewind(const Agent& agent, bool& ended) {
   if (all.empty()) return {};
   const auto before = agent.conversation().value();
   const std::uint64_t turn = all[all.size() / 2].turn;
-  const auto removed = rewind(agent, turn);
+  const auto removed = agent.rewind(turn);
   ended = removed.has_value();
   if (!removed) return {};
   if (removed->empty() || !removed->front().is_question()) return "a rewind did not begin with a question";
@@ -35,7 +35,7 @@ std::string inject_rewind(const Agent& agent, bool& ended) {
 std::string inject_fork(const Agent& agent) {
   if (!agent.exists()) return {};
   const auto before = agent.conversation().value();
-  const auto forked = fork(agent);
+  const auto forked = agent.fork();
   if (!forked) return {};
   const auto after = agent.conversation();
   if (after && after.value() != before) return "a fork has changed its origin";
@@ -48,7 +48,7 @@ std::string inject_fork(const Agent& agent) {
 
 std::string inject_truncate(const Agent& agent, MessageId turn) {
   const auto before = agent.conversation();
-  const Result<void> truncated = truncate_answer(agent, turn, 2);
+  const Result<void> truncated = agent.truncate_answer(turn, 2);
   const auto after = agent.conversation();
   if (truncated || !before || !after) return {};
   return before.value() == after.value() ? std::string() : "a refused change has changed the conversation";
@@ -72,14 +72,14 @@ std::string change_conversation(Injection injection, const Agent& agent, Message
     case Injection::rewind:
       return inject_rewind(agent, ended);
     case Injection::regenerate:
-      ended = regenerate(agent).accepted();
+      ended = agent.regenerate().accepted();
       return {};
     case Injection::fork:
       return inject_fork(agent);
     case Injection::truncate_answer:
       return inject_truncate(agent, message);
     default:
-      static_cast<void>(acknowledge(agent, {message, 1, 3}));
+      static_cast<void>(agent.acknowledge({message, 1, 3}));
       return {};
   }
 }

@@ -87,7 +87,7 @@ TEST_CASE("the ends of calls survive a restart", "[console][restore][G9]") {
     CHECK(run.post("/api/agent/a/interrupt").status == 200);
     run.poll();
     CHECK(run.ends() == expected);
-    REQUIRE(fork(run.tree->find("a").value(), {.id = "f"}));
+    REQUIRE(run.tree->find("a").value().fork({.id = "f"}));
     run.poll();
     CHECK(run.ends("f") == expected);
     REQUIRE(run.tree->flush());

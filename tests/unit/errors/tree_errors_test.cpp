@@ -40,8 +40,8 @@ void add_ids(ErrorRows& rows) {
                   "another agent"});
   rows.push_back(
       {"an unknown grant", of(t.tree->revoke(17)), Errc::grant_not_found, "no grant has the id 17"});
-  rows.push_back({"an unknown turn", error_of(rewind(t.root("talk"), 3)), Errc::turn_not_found,
-                  "turn 3 is not in the conversation of the agent; see turns_of()"});
+  rows.push_back({"an unknown turn", error_of(t.root("talk").rewind(3)), Errc::turn_not_found,
+                  "turn 3 is not in the conversation of the agent; see Agent::turns()"});
   rows.push_back(
       {"an unknown id", error_of(t.tree->find("x")), Errc::agent_not_found, "no agent has the id 'x'"});
 }
@@ -167,9 +167,9 @@ void add_questions(ErrorRows& rows) {
   CHECK(t["a"].stop().took_effect());
   rows.push_back({"an approval for a stopped agent", of(t.tree->approve("q_2")), Errc::agent_stopping,
                   "the agent of the question is being stopped or deleted, or is stopped"});
-  rows.push_back({"an acknowledgement after the turn", of(acknowledge(t["a"], {MessageId{7}, 1, 1})),
+  rows.push_back({"an acknowledgement after the turn", of(t["a"].acknowledge({MessageId{7}, 1, 1})),
                   Errc::turn_over, "the turn of message m7 is not in progress"});
-  rows.push_back({"an acknowledgement of no call", of(acknowledge(t["a"], {MessageId{7}, 0, 1})),
+  rows.push_back({"an acknowledgement of no call", of(t["a"].acknowledge({MessageId{7}, 0, 1})),
                   Errc::invalid_config, "Acknowledgement::call is 0; the first model call of a turn is 1"});
   t.settle();
 }

@@ -106,7 +106,7 @@ TEST_CASE("agents that are imported are those that were exported", "[checkpoint]
   CHECK(other.find("reader").status().value().paused);
   CHECK(other.find("boss").conversation().value() == program.find("boss").conversation().value());
   CHECK(other.find("writer").conversation().value() == program.find("writer").conversation().value());
-  CHECK(turns_of(other.find("writer")).value().size() == 1);
+  CHECK(other.find("writer").turns().value().size() == 1);
   CHECK(other.find("reader").queued().value().at(1).message.sender == "boss");
   other.runtime.run_until_idle();
   CHECK(report.agents[3].state().value() == AgentState::stopped);
@@ -117,7 +117,7 @@ TEST_CASE("agents that are imported are those that were exported", "[checkpoint]
   CHECK(Life::texts(other.find("reader")) == std::vector<std::string>{"first", "first", "second", "second"});
   REQUIRE(other.find("writer").send("again"));
   other.runtime.run_until_idle();
-  CHECK(turns_of(other.find("writer")).value().back().turn == 2);
+  CHECK(other.find("writer").turns().value().back().turn == 2);
 }
 
 TEST_CASE("an import changes no agent that exists", "[checkpoint][import]") {

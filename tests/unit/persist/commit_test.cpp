@@ -312,9 +312,9 @@ TEST_CASE("a conversation that is damaged is an error, and its agent is stopped"
   const Agent agent = life.find("a");
   store.read_failure = {Errc::store_corrupt, "a page is damaged"};
   CHECK(agent.conversation().error().code == Errc::store_corrupt);
-  CHECK(turns_of(agent).error().code == Errc::store_corrupt);
-  CHECK(fork(agent).error().code == Errc::store_corrupt);
-  CHECK(rewind(agent, 1).error().code == Errc::store_corrupt);
+  CHECK(agent.turns().error().code == Errc::store_corrupt);
+  CHECK(agent.fork().error().code == Errc::store_corrupt);
+  CHECK(agent.rewind(1).error().code == Errc::store_corrupt);
   REQUIRE(agent.send("two"));
   life.runtime.poll();
   life.runtime.poll();

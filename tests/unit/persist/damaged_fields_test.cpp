@@ -72,7 +72,7 @@ void fill(MemoryStore& store) {
     REQUIRE(child.send(text));
     poll(life);
   }
-  REQUIRE(fork(child, {.id = "fork"}));
+  REQUIRE(child.fork({.id = "fork"}));
   REQUIRE(child.pause().took_effect());
   REQUIRE(child.send({.text = "waits", .sender = "me", .parts = {{.url = "https://example.org/a.png"}}},
                      {.deadline = std::chrono::steady_clock::now() + std::chrono::hours(1)}));
@@ -160,15 +160,15 @@ bool restores(const Records& records) {
   life.tree->walk([&](const Agent& agent) { agents.push_back(agent); });
   for (const Agent& agent : agents) {
     static_cast<void>(agent.conversation());
-    static_cast<void>(turns_of(agent));
+    static_cast<void>(agent.turns());
     static_cast<void>(export_agents(agent, {.scope = Scope::agent}));
     static_cast<void>(agent.unpause());
     static_cast<void>(agent.send("more"));
   }
   poll(life);
   for (const Agent& agent : agents)
-    if (const auto turns = turns_of(agent); turns && !turns->empty())
-      static_cast<void>(rewind(agent, turns->back().turn));
+    if (const auto turns = agent.turns(); turns && !turns->empty())
+      static_cast<void>(agent.rewind(turns->back().turn));
   for (const OpenQuestion& question : life.tree->questions())
     static_cast<void>(question.kind == QuestionKind::approval ? life.tree->approve(question.id)
                                                               : life.tree->answer(question.id, "this"));

@@ -130,7 +130,7 @@ TEST_CASE("a delete or a rewind makes room for what a full store has refused",
   if (deletes) {
     REQUIRE(life.find("a").terminate().took_effect());
   } else {
-    REQUIRE(rewind(life.find("a"), 1));
+    REQUIRE(life.find("a").rewind(1));
   }
   poll(life);
   CHECK(faults_of(store).empty());

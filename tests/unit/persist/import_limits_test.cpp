@@ -147,7 +147,7 @@ TEST_CASE("observers of an import see the agents as they were exported", "[check
     CHECK(program.tree->size() == 3);  // the whole document
     if (event.agent.id() != "boss") return;
     CHECK(event.agent.conversation().value().size() == 7);
-    CHECK(turns_of(event.agent).value().back().turn == 3);
+    CHECK(event.agent.turns().value().back().turn == 3);
     CHECK(event.agent.spent().value().turns == 3);
   });
   REQUIRE(import_agents(*program.tree, document()));

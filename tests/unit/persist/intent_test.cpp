@@ -311,7 +311,7 @@ TEST_CASE("a call with the id of one that was rewound waits for the store as any
   for (int i = 0; i < 4; ++i) commit();
   REQUIRE(asked.runs == 1);
   REQUIRE(asked.agent.state().value() == AgentState::idle);
-  REQUIRE(rewind(asked.agent, 1));
+  REQUIRE(asked.agent.rewind(1));
   asked.poll();
   for (int i = 0; i < 4; ++i) commit();
   testing::ScriptedReply call;

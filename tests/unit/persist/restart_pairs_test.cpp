@@ -197,7 +197,7 @@ TEST_CASE("the record of what is sent is gone when everything is sent again",
     life.reset();
     life.emplace(store);
   }
-  REQUIRE(rewind(life->find("a"), 1));
+  REQUIRE(life->find("a").rewind(1));
   life->runtime.run_until_idle();
   REQUIRE(life->tree->flush());
   CHECK(Life::texts(life->find("a")).empty());

@@ -96,12 +96,12 @@ TEST_CASE("a restart finds conversations, which continue", "[persist][restore][G
     Life life(store);
     const Agent agent = life.find("a");
     CHECK(Life::texts(agent) == texts);
-    CHECK(turns_of(agent).value().size() == 2);
+    CHECK(agent.turns().value().size() == 2);
     REQUIRE(agent.send("three"));
     life.runtime.run_until_idle();
     texts = Life::texts(agent);
     CHECK(texts.size() == 7);
-    CHECK(turns_of(agent).value().back().turn == 3);
+    CHECK(agent.turns().value().back().turn == 3);
   }
   Life life(store);
   CHECK(Life::texts(life.find("a")) == texts);
@@ -509,7 +509,7 @@ TEST_CASE("a turn that was in progress is interrupted by a restart", "[persist][
   history = agent.conversation().value();
   CHECK(is_valid_history(history));
   CHECK(Life::texts(agent) == std::vector<std::string>{"question", "next", "next"});
-  CHECK(turns_of(agent).value().back().turn == 2);
+  CHECK(agent.turns().value().back().turn == 2);
 }
 
 TEST_CASE("a tool call without a stored result is unknown after a restart", "[persist][restore][turn][G9]") {
@@ -973,12 +973,12 @@ TEST_CASE("a rewind and a fork are as they were after a restart", "[persist][res
     for (const char* text : {"one", "two", "three"}) REQUIRE(origin.send(text));
     life.runtime.run_until_idle();
     const std::size_t before = count_records(store);
-    const Agent forked = fork(origin, {.id = "fork", .at = 2}).value();
+    const Agent forked = origin.fork({.id = "fork", .at = 2}).value();
     life.runtime.poll();
     CHECK(count_records(store) == before + 2);  // the agent and its spec; no message
     REQUIRE(forked.send("four"));
     life.runtime.run_until_idle();
-    REQUIRE(rewind(origin, 1));
+    REQUIRE(origin.rewind(1));
     life.runtime.poll();
     REQUIRE(origin.send("again"));
     life.runtime.run_until_idle();

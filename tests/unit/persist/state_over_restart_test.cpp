@@ -86,7 +86,7 @@ TEST_CASE("a deferred delete that was withdrawn is not carried out by a restart"
     Life life(store);
     life.llm.enqueue(silence());
     const Agent agent = life.create("a");
-    REQUIRE(fork(agent, {.id = "copy"}));
+    REQUIRE(agent.fork({.id = "copy"}));
     REQUIRE(agent.send("work"));
     poll(life);
     REQUIRE(agent.terminate({.when = StopWhen::after_turn, .scope = Scope::with_forks}).took_effect());
@@ -207,19 +207,19 @@ TEST_CASE("no id of a message or number of a turn is used again after a rewind a
     const Agent agent = life.create("a");
     for (const char* text : {"one", "two", "three"}) ids.push_back(agent.send(text).id);
     life.runtime.run_until_idle();
-    REQUIRE(rewind(agent, 2));
+    REQUIRE(agent.rewind(2));
     poll(life);
   }
   for (std::uint64_t turn = 4; turn < 6; ++turn) {
     Life life(store, {.durability = Durability::each_message});
     const Agent agent = life.find("a");
-    CHECK(turns_of(agent).value().size() == 1);
+    CHECK(agent.turns().value().size() == 1);
     const MessageId id = agent.send("again").id;
     for (const MessageId before : ids) CHECK(id != before);
     ids.push_back(id);
     life.runtime.run_until_idle();
-    CHECK(turns_of(agent).value().back().turn == turn);
-    REQUIRE(rewind(agent, turn));
+    CHECK(agent.turns().value().back().turn == turn);
+    REQUIRE(agent.rewind(turn));
     poll(life);
   }
 }
@@ -513,7 +513,7 @@ TEST_CASE("a delete after one with the forks that was withdrawn keeps the forks,
     Life life(store);
     life.llm.enqueue(silence());
     const Agent agent = life.create("a");
-    REQUIRE(fork(agent, {.id = "copy"}));
+    REQUIRE(agent.fork({.id = "copy"}));
     REQUIRE(agent.send("work"));
     poll(life);
     REQUIRE(agent.terminate({.when = StopWhen::after_turn, .scope = Scope::with_forks}).took_effect());

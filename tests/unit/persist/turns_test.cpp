@@ -1266,7 +1266,7 @@ TEST_CASE("an answer that was shortened to nothing is gone after a restart, and 
     const MessageId message = agent.send("question").id;
     poll(life);
     REQUIRE(life.tree->flush());
-    REQUIRE(truncate_answer(agent, message, 0));
+    REQUIRE(agent.truncate_answer(message, 0));
     REQUIRE(life.tree->flush());
     REQUIRE(agent.conversation().value().size() == 1);
   }

@@ -57,7 +57,7 @@ TEST_CASE("a fork that is deleted before it was written leaves nothing in the st
   const Agent origin = life.create("origin");
   REQUIRE(origin.send("one"));
   life.runtime.run_until_idle();
-  const Agent copy = fork(origin, {.id = "copy"}).value();
+  const Agent copy = origin.fork({.id = "copy"}).value();
   REQUIRE(copy.terminate().took_effect());
   poll(life);
   CHECK(faults_of(store).empty());
@@ -75,10 +75,10 @@ TEST_CASE("a fork that is made and deleted while a commit runs leaves nothing in
   REQUIRE(origin.send("one"));
   poll(life);  // a commit runs
   REQUIRE(executor->jobs.size() == 1);
-  const Agent copy = fork(origin, {.id = "copy"}).value();
+  const Agent copy = origin.fork({.id = "copy"}).value();
   REQUIRE(copy.send("two"));
   poll(life);
-  const Agent again = fork(copy, {.id = "again"}).value();
+  const Agent again = copy.fork({.id = "again"}).value();
   REQUIRE(copy.terminate().took_effect());
   REQUIRE(origin.terminate().took_effect());
   poll(life);
@@ -98,7 +98,7 @@ TEST_CASE("a new agent with messages and its fork, both deleted in one poll, lea
   AgentSpec spec = with_history();
   spec.id = "origin";
   const Agent origin = life.tree->create(std::move(spec)).value();
-  const Agent copy = fork(origin, {.id = "copy"}).value();
+  const Agent copy = origin.fork({.id = "copy"}).value();
   REQUIRE(origin.terminate().took_effect());
   REQUIRE(copy.terminate().took_effect());
   poll(life);
@@ -119,8 +119,8 @@ TEST_CASE("a deferred delete with the forks, in the poll of the fork, leaves not
   life.runtime.run_until_idle();
   REQUIRE(origin.send("two"));
   life.runtime.poll();
-  const Agent copy = fork(origin, {.id = "copy"}).value();
-  REQUIRE(fork(copy, {.id = "again"}));
+  const Agent copy = origin.fork({.id = "copy"}).value();
+  REQUIRE(copy.fork({.id = "again"}));
   REQUIRE(origin.terminate({.when = when, .scope = Scope::with_forks}).took_effect());
   life.runtime.run_until_idle();
   check_empty(life, store);
@@ -178,7 +178,7 @@ TEST_CASE("a restart erases messages that no agent has", "[persist][restore][G13
     const Agent agent = life.create("a");
     REQUIRE(agent.send("one"));
     life.runtime.run_until_idle();
-    REQUIRE(fork(agent, {.id = "b"}).value().send("two"));
+    REQUIRE(agent.fork({.id = "b"}).value().send("two"));
     life.runtime.run_until_idle();
   }
   const StoredRecords before = records_of(store);

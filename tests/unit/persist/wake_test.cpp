@@ -230,15 +230,15 @@ const std::vector<Step>& steps() {
       {"set_system_prompt", Due::stored, [](Stage& s) { REQUIRE(s["idle"].set_system_prompt("Be kind.")); }},
       {"set_tools", Due::stored, [](Stage& s) { REQUIRE(s["idle"].set_tools(s.tools)); }},
       // Conversations
-      {"truncate_answer", Due::stored, [](Stage& s) { REQUIRE(truncate_answer(s["turns"], s.last, 6)); }},
+      {"truncate_answer", Due::stored, [](Stage& s) { REQUIRE(s["turns"].truncate_answer(s.last, 6)); }},
       {"acknowledge", Due::never,
        [](Stage& s) {
-         static_cast<void>(acknowledge(s["thinks"], {.message = s.last, .call = 1, .bytes = 1}));
+         static_cast<void>(s["thinks"].acknowledge({.message = s.last, .call = 1, .bytes = 1}));
        }},
-      {"rewind", Due::stored, [](Stage& s) { REQUIRE(rewind(s["turns"], 2)); }},
-      {"rewind the turn in progress", Due::always, [](Stage& s) { REQUIRE(rewind(s["thinks"], 1)); }},
-      {"regenerate", Due::always, [](Stage& s) { REQUIRE(regenerate(s["turns"])); }},
-      {"fork", Due::stored, [](Stage& s) { REQUIRE(fork(s["turns"])); }},
+      {"rewind", Due::stored, [](Stage& s) { REQUIRE(s["turns"].rewind(2)); }},
+      {"rewind the turn in progress", Due::always, [](Stage& s) { REQUIRE(s["thinks"].rewind(1)); }},
+      {"regenerate", Due::always, [](Stage& s) { REQUIRE(s["turns"].regenerate()); }},
+      {"fork", Due::stored, [](Stage& s) { REQUIRE(s["turns"].fork()); }},
       {"export_agents", Due::never, [](Stage& s) { REQUIRE(export_agents(s["turns"])); }},
       {"import_agents", Due::always,
        [](Stage& s) {

@@ -350,7 +350,7 @@ TEST_CASE("a named child that was deleted is not created again by a call", "[too
     CHECK(t.told() == "error: the agent 'helper' was deleted, and is not created again");
   }
   SECTION("a fork of the parent has had no such child") {
-    const Agent twin = fork(t.planner, {.id = "twin"}).value();
+    const Agent twin = t.planner.fork({.id = "twin"}).value();
     CHECK(t.planner.stop().took_effect());
     t.settle();
     CHECK(twin.send("again"));

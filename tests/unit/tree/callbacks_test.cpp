@@ -83,7 +83,7 @@ struct Busy {
     poll();
     if (t.llm) t.llm->answer("a", "answer");
     if (t.llm) t.llm->answer("a", "{}");
-    static_cast<void>(rewind(*created, 1));
+    static_cast<void>(created->rewind(1));
     last = created->send("two").id;
     static_cast<void>(created->send("dropped"));
     poll();
@@ -206,14 +206,14 @@ TEST_CASE("any callback may abort and resume and send and clear and stop all", "
 
 TEST_CASE("any callback may rewind, regenerate, truncate and fork", "[tree][Q3][rewind][fork][G4][G7]") {
   at_every_event([](Busy&, const Agent& agent) {
-    const auto turns = turns_of(agent);
-    if (turns && !turns->empty()) static_cast<void>(rewind(agent, turns->back().turn));
+    const auto turns = agent.turns();
+    if (turns && !turns->empty()) static_cast<void>(agent.rewind(turns->back().turn));
   });
   at_every_event([](Busy& busy, const Agent& agent) {
-    static_cast<void>(fork(agent, {.id = "fork"}));
-    static_cast<void>(regenerate(agent));
-    static_cast<void>(truncate_answer(agent, busy.last, 1));
-    static_cast<void>(regenerate(agent));
+    static_cast<void>(agent.fork({.id = "fork"}));
+    static_cast<void>(agent.regenerate());
+    static_cast<void>(agent.truncate_answer(busy.last, 1));
+    static_cast<void>(agent.regenerate());
   });
 }
 

@@ -23,7 +23,7 @@ AgentSpec spec_with_history() {
 }
 
 std::string page(const Agent& agent, std::size_t count, std::optional<std::size_t> end = {}) {
-  const ConversationPage page = conversation_page(agent, count, end).value();
+  const ConversationPage page = agent.conversation_page(count, end).value();
   std::string all = std::to_string(page.first) + " of " + std::to_string(page.total) + ":";
   for (const ChatMessage& message : page.messages) all += " " + message.content();
   return all;
@@ -53,7 +53,7 @@ TEST_CASE("the pages of a conversation together are the conversation", "[tree][c
   for (std::size_t count = 1; count <= all.size() + 1; ++count) {
     std::vector<ChatMessage> pages;
     for (std::size_t end = all.size(); end > 0;) {
-      ConversationPage older = conversation_page(agent, count, end).value();
+      ConversationPage older = agent.conversation_page(count, end).value();
       CHECK(older.total == all.size());
       end = older.first;
       pages.insert(pages.begin(), older.messages.begin(), older.messages.end());
@@ -77,15 +77,15 @@ TEST_CASE("a page names the calls that have not ended", "[tree][conversation]") 
   const std::size_t first = spec.system_prompt.empty() ? 0 : 1;  // of the question
   const Agent agent = t.agent(std::move(spec));
   const auto open_calls = [&](std::size_t count) {
-    return conversation_page(agent, count).value().open_calls;
+    return agent.conversation_page(count).value().open_calls;
   };
   t.ask(agent, "Add.");
   CHECK(open_calls(10).empty());
   t.call({add_call("c1", 1, 2), {.id = "c2", .name = "held", .arguments = "{}"}});
   CHECK(open_calls(10) == std::vector<std::size_t>{first + 3});
-  CHECK(conversation_page(agent, 10).value().messages[first + 3].tool_call_id == "c2");
+  CHECK(agent.conversation_page(10).value().messages[first + 3].tool_call_id == "c2");
   CHECK(open_calls(1) == std::vector<std::size_t>{first + 3});
-  CHECK(conversation_page(agent, 10, first + 3).value().open_calls.empty());
+  CHECK(agent.conversation_page(10, first + 3).value().open_calls.empty());
   t.held.calls.at(0).done(ToolResult::done("x"));
   t.settle();
   CHECK(open_calls(10).empty());
@@ -100,10 +100,10 @@ TEST_CASE("a page names the calls of an answer that wait for an approval", "[tre
   const Agent agent = t.agent();
   t.ask(agent, "Pay.");
   t.call({{.id = "c1", .name = "pay", .arguments = "{}"}});
-  CHECK(conversation_page(agent, 10).value().open_calls == std::vector<std::size_t>{2});
+  CHECK(agent.conversation_page(10).value().open_calls == std::vector<std::size_t>{2});
   CHECK(agent.stop().took_effect());
   t.settle();
-  CHECK(conversation_page(agent, 10).value().open_calls.empty());
+  CHECK(agent.conversation_page(10).value().open_calls.empty());
 }
 
 TEST_CASE("there is no page of the conversation of an agent that does not exist", "[tree][conversation]") {
@@ -111,8 +111,8 @@ TEST_CASE("there is no page of the conversation of an agent that does not exist"
   const Agent agent = t.root("a");
   CHECK(agent.terminate().took_effect());
   t.settle();
-  CHECK(conversation_page(agent, 1).error().code == Errc::agent_not_found);
-  CHECK(conversation_page(Agent(), 1).error().code == Errc::agent_not_found);
+  CHECK(agent.conversation_page(1).error().code == Errc::agent_not_found);
+  CHECK(Agent().conversation_page(1).error().code == Errc::agent_not_found);
 }
 
 TEST_CASE("the role and the model of an agent can be read", "[tree]") {

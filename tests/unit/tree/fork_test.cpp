@@ -37,9 +37,9 @@ TEST_CASE("a fork has the conversation up to the end of a turn, and goes on by i
   take_turn(t, agent, "two", "2");
   t.ask(agent, "three");
   const std::string before = history(agent);
-  const Agent last = fork(agent, {.id = "last"}).value();
+  const Agent last = agent.fork({.id = "last"}).value();
   CHECK(history(last) == "system:Be brief., user:one, assistant:1, user:two, assistant:2");
-  const Agent first = fork(agent, {.id = "first", .at = 1}).value();
+  const Agent first = agent.fork({.id = "first", .at = 1}).value();
   CHECK(history(first) == "system:Be brief., user:one, assistant:1");
   CHECK(first.state().value() == AgentState::idle);
   CHECK(history(agent) == before);
@@ -60,7 +60,7 @@ TEST_CASE("a fork is a child of the same parent and has the spec as it is now", 
   spec.lease = std::chrono::seconds(10);
   const Agent agent = t.child(parent, "a", std::move(spec));
   CHECK(agent.set_model("large"));
-  const Agent forked = fork(agent).value();
+  const Agent forked = agent.fork().value();
   CHECK(forked.parent().value() == parent);
   CHECK(forked.id().starts_with("@"));
   CHECK(history(forked).empty());
@@ -68,7 +68,7 @@ TEST_CASE("a fork is a child of the same parent and has the spec as it is now", 
   CHECK(t.llm->call(0).request.model == "large");
   CHECK(t.llm->call(0).request.temperature == 0.5);
   CHECK(forked.renew().reason == Errc::no_lease);
-  const Agent root = fork(parent, {.id = "root"}).value();
+  const Agent root = parent.fork({.id = "root"}).value();
   CHECK_FALSE(root.parent());
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a fork has nothing that runs or waits", "[tree][fork]") {
   CHECK(agent.send("waits"));
   CHECK(agent.pause().took_effect());
   t.settle();
-  const Agent forked = fork(agent, {.id = "b"}).value();
+  const Agent forked = agent.fork({.id = "b"}).value();
   CHECK(forked.queue_length().value() == 0);
   CHECK_FALSE(forked.status().value().paused);
   CHECK(forked.spent().value().tokens == 0);
@@ -93,7 +93,7 @@ TEST_CASE("a fork sends what its origin would send", "[tree][fork][context]") {
   spec.context.min_conversation_tokens = 0;
   const Agent agent = t.root("a", std::move(spec));
   for (int i = 1; i <= 4; ++i) take_turn(t, agent, "question " + std::to_string(i), "a longer answer");
-  const Agent forked = fork(agent, {.id = "b"}).value();
+  const Agent forked = agent.fork({.id = "b"}).value();
   CHECK(written(forked.context().value()) == written(agent.context().value()));
   CHECK(written(forked.context().value()) != history(forked));
 }
@@ -104,7 +104,7 @@ TEST_CASE("the ids of tool calls stay the same in a fork, and new ones are uniqu
   t.ask(agent);
   t.call({add_call("", 1, 2)});
   t.answer("3");
-  const Agent forked = fork(agent, {.id = "b"}).value();
+  const Agent forked = agent.fork({.id = "b"}).value();
   CHECK(history(forked) == t.history());
   t.ask(forked);
   t.llm->call_tools("b", {add_call("", 1, 2)});
@@ -121,20 +121,20 @@ TEST_CASE("a fork is refused with the reason", "[tree][fork][G12]") {
   TreeFixture t(options);
   const Agent parent = t.root("parent"), agent = t.child(parent, "a");
   t.ask(agent);
-  CHECK(problem_of(fork({})) == Errc::agent_not_found);
-  CHECK(problem_of(fork(agent, {.at = 1})) == Errc::turn_not_found);  // in progress
-  CHECK(problem_of(fork(agent, {.at = 7})) == Errc::turn_not_found);
-  CHECK(problem_of(fork(agent, {.id = "a"})) == Errc::agent_exists);
-  CHECK(problem_of(fork(agent, {.id = "@"})) == Errc::invalid_agent_id);
+  CHECK(problem_of(Agent().fork()) == Errc::agent_not_found);
+  CHECK(problem_of(agent.fork({.at = 1})) == Errc::turn_not_found);  // in progress
+  CHECK(problem_of(agent.fork({.at = 7})) == Errc::turn_not_found);
+  CHECK(problem_of(agent.fork({.id = "a"})) == Errc::agent_exists);
+  CHECK(problem_of(agent.fork({.id = "@"})) == Errc::invalid_agent_id);
   CHECK(agent.stop().took_effect());
-  CHECK(problem_of(fork(agent, {.id = "of a stopped agent"})) == Errc::none);
-  CHECK(problem_of(fork(agent, {.id = "too many"})) == Errc::agent_limit);
+  CHECK(problem_of(agent.fork({.id = "of a stopped agent"})) == Errc::none);
+  CHECK(problem_of(agent.fork({.id = "too many"})) == Errc::agent_limit);
   CHECK(t["of a stopped agent"].terminate().took_effect());
   t.settle();
   CHECK(parent.stop().took_effect());
-  CHECK(problem_of(fork(agent)) == Errc::agent_stopping);
+  CHECK(problem_of(agent.fork()) == Errc::agent_stopping);
   CHECK(agent.terminate().took_effect());
-  CHECK(problem_of(fork(agent)) == Errc::agent_terminating);
+  CHECK(problem_of(agent.fork()) == Errc::agent_terminating);
   t.settle();
-  CHECK(problem_of(fork(agent)) == Errc::agent_not_found);
+  CHECK(problem_of(agent.fork()) == Errc::agent_not_found);
 }

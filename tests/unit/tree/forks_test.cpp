@@ -26,12 +26,12 @@ std::vector<std::string> ids(const AgentTree& tree) {
 void fill(Life& life) {
   const Agent a = life.create("a");
   const Agent child = a.create_child({.id = "child"}).value();
-  const Agent a1 = fork(a, {.id = "a1"}).value();
-  const Agent a2 = fork(a1, {.id = "a2"}).value();
+  const Agent a1 = a.fork({.id = "a1"}).value();
+  const Agent a2 = a1.fork({.id = "a2"}).value();
   CHECK(a2.create_child({.id = "below"}));
   const Agent other = life.create("other");
-  CHECK(fork(child, {.id = "child1"}));
-  CHECK(fork(other, {.id = "other1"}));
+  CHECK(child.fork({.id = "child1"}));
+  CHECK(other.fork({.id = "other1"}));
   life.runtime.run_until_idle();
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("an agent that is created within the creation of a fork keeps its own 
       spec.history = {ChatMessage::user("other"), ChatMessage::assistant("2")};
       life.create("created", spec);
     });
-    REQUIRE(fork(a, {.id = "fork"}));
+    REQUIRE(a.fork({.id = "fork"}));
     REQUIRE(life.tree->flush());
   }
   Life life(store);

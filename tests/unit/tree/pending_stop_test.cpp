@@ -540,7 +540,7 @@ TEST_CASE("a pending stop takes effect when a turn that waits for an approval is
   t.settle();
   CHECK(agent.state().value() != AgentState::stopped);
   if (rewinds)
-    CHECK(rewind(agent, 1));
+    CHECK(agent.rewind(1));
   else
     CHECK(agent.interrupt().took_effect());
   t.settle();

@@ -25,7 +25,7 @@ MessageId take_turn(TreeFixture& t, const Agent& agent, std::string question, st
 
 std::string numbers(const Agent& agent) {
   std::string all;
-  for (const ConversationTurn& turn : turns_of(agent).value())
+  for (const ConversationTurn& turn : agent.turns().value())
     all += (all.empty() ? "" : " ") + std::to_string(turn.turn) + "@" + std::to_string(turn.question) +
            (turn.ended ? "" : "+");
   return all;
@@ -64,7 +64,7 @@ TEST_CASE("the turns of a history come first, and those of the agent go on with 
   take_turn(t, agent, "three", "3");
   CHECK(t.seen.count("started a 3") == 1);
   CHECK(numbers(agent) == "1@1 2@3 3@4");
-  const auto removed = rewind(agent, 2);
+  const auto removed = agent.rewind(2);
   REQUIRE(removed);
   CHECK(written(removed.value()) == "user:two!stopped, user:three, assistant:3");
   CHECK(history(agent) == "system:Be brief., user:one, assistant:1");
@@ -83,7 +83,7 @@ TEST_CASE("a rewind removes a turn and all that follows, and reports what is lef
   std::vector<ConversationChanged> changes;
   const auto changed =
       t.tree->on<ConversationChanged>([&](const ConversationChanged& change) { changes.push_back(change); });
-  const auto removed = rewind(agent, 2);
+  const auto removed = agent.rewind(2);
   REQUIRE(removed);
   CHECK(written(removed.value()) == "user:two, assistant:2, user:three, assistant:3");
   REQUIRE(changes.size() == 1);
@@ -92,8 +92,8 @@ TEST_CASE("a rewind removes a turn and all that follows, and reports what is lef
   CHECK(agent.send(removed.value().front().content() + "?"));
   t.settle();
   CHECK(written(t.llm->call(3).request.messages) == "system:Be brief., user:one, assistant:1, user:two?");
-  CHECK(rewind(agent, 2).error().code == Errc::turn_not_found);
-  CHECK(rewind(agent, 9).error().code == Errc::turn_not_found);
+  CHECK(agent.rewind(2).error().code == Errc::turn_not_found);
+  CHECK(agent.rewind(9).error().code == Errc::turn_not_found);
 }
 
 TEST_CASE("a rewind ends the turn in progress as an interrupt does", "[tree][rewind][G7][G8]") {
@@ -107,7 +107,7 @@ TEST_CASE("a rewind ends the turn in progress as an interrupt does", "[tree][rew
     CHECK(agent.send("three"));
     t.settle();
     t.llm->delta("a", "The");
-    const auto removed = rewind(agent, to);
+    const auto removed = agent.rewind(to);
     REQUIRE(removed);
     CHECK(written(removed.value()).ends_with("user:two!interrupted, assistant:The!interrupted"));
     CHECK(t.result->outcome == TurnOutcome::interrupted);
@@ -125,7 +125,7 @@ TEST_CASE("a rewind ends tool calls, and nothing of them is written", "[tree][re
   const Agent agent = t.agent();
   t.ask(agent);
   t.call({{.name = "held"}, {.name = "held"}});
-  const auto removed = rewind(agent, 1);
+  const auto removed = agent.rewind(1);
   REQUIRE(removed);
   CHECK(is_valid_history(removed.value()));
   CHECK(removed.value().size() == 4);
@@ -144,7 +144,7 @@ TEST_CASE("a rewind may be called from every callback of a turn", "[tree][rewind
     std::size_t events = 0;
     const Agent agent = t.agent();
     const auto all = t.tree->on_event([&](const Event&) {
-      if (++events == rewind_at) CHECK(rewind(agent, 1));
+      if (++events == rewind_at) CHECK(agent.rewind(1));
     });
     CHECK(agent.send("question"));
     t.settle();
@@ -178,7 +178,7 @@ TEST_CASE("observers of the end of the turn may delete the agent or destroy the 
       else
         CHECK(agent.terminate().took_effect());
     });
-    const auto removed = rewind(agent, 1);
+    const auto removed = agent.rewind(1);
     CHECK(removed.error().code == (destroys ? Errc::agent_not_found : Errc::agent_terminating));
     if (destroys) t.check_at_end = false;
     t.settle();
@@ -196,7 +196,7 @@ TEST_CASE("a stopped agent can be rewound and stays stopped", "[tree][rewind][G3
   SECTION("when it has settled") {
     t.settle();
   }
-  CHECK(rewind(agent, 1));
+  CHECK(agent.rewind(1));
   CHECK(history(agent).empty());
   t.settle();
   CHECK(t.state("a") == AgentState::stopped);
@@ -218,7 +218,7 @@ TEST_CASE("regenerate asks the last question again, before all messages that wai
     t.settle();
   }
   const std::size_t calls = t.llm->calls();
-  const SendResult sent = regenerate(agent);
+  const SendResult sent = agent.regenerate();
   REQUIRE(sent);
   CHECK(history(agent) == "user:one, assistant:1");
   t.settle();
@@ -233,21 +233,21 @@ TEST_CASE("a refused regenerate changes nothing", "[tree][rewind][G12]") {
   AgentSpec spec;
   spec.mailbox_limit = 1;
   const Agent agent = t.root("a", std::move(spec));
-  CHECK(regenerate(agent).reason == Errc::turn_not_found);
-  CHECK(regenerate({}).reason == Errc::agent_not_found);
+  CHECK(agent.regenerate().reason == Errc::turn_not_found);
+  CHECK(Agent().regenerate().reason == Errc::agent_not_found);
   t.ask(agent, "one");
   CHECK(agent.send("waits"));
   const std::string before = history(agent);
-  CHECK(regenerate(agent).reason == Errc::mailbox_full);
+  CHECK(agent.regenerate().reason == Errc::mailbox_full);
   CHECK(agent.stop().took_effect());
-  CHECK(regenerate(agent).reason == Errc::agent_stopping);
+  CHECK(agent.regenerate().reason == Errc::agent_stopping);
   t.settle();
-  CHECK(regenerate(agent).reason == Errc::agent_stopped);
+  CHECK(agent.regenerate().reason == Errc::agent_stopped);
   CHECK(history(agent) == "user:one!stopped");
   CHECK(t.seen.count("rewound") == 0);
   CHECK(agent.terminate().took_effect());
-  CHECK(regenerate(agent).reason == Errc::agent_terminating);
-  CHECK(rewind(agent, 1).error().code == Errc::agent_terminating);
+  CHECK(agent.regenerate().reason == Errc::agent_terminating);
+  CHECK(agent.rewind(1).error().code == Errc::agent_terminating);
 }
 
 TEST_CASE("a regenerate of a stopped agent with auto_resume resumes it", "[tree][rewind]") {
@@ -258,7 +258,7 @@ TEST_CASE("a regenerate of a stopped agent with auto_resume resumes it", "[tree]
   t.ask(agent, "one");
   CHECK(agent.stop().took_effect());
   t.settle();
-  CHECK(regenerate(agent));
+  CHECK(agent.regenerate());
   t.settle();
   CHECK(t.state("a") == AgentState::waiting_llm);
   CHECK(history(agent) == "user:one");
@@ -269,16 +269,16 @@ TEST_CASE("a truncated answer is what was heard of it", "[tree][truncate][G8]") 
   const Agent agent = t.root("a");
   take_turn(t, agent, "one", "1");
   const MessageId two = take_turn(t, agent, "two", "caf\xC3\xA9 au lait");
-  CHECK(truncate_answer(agent, two, 100));
+  CHECK(agent.truncate_answer(two, 100));
   CHECK(t.seen.count("truncated") == 0);
-  CHECK(truncate_answer(agent, two, 4));
+  CHECK(agent.truncate_answer(two, 4));
   CHECK(history(agent) == "user:one, assistant:1, user:two, assistant:caf!truncated");
   CHECK(t.seen.count("truncated a 3") == 1);
   CHECK(is_valid_history(agent.conversation().value()));
   t.ask(agent, "three");
   CHECK(written(t.llm->call(2).request.messages) ==
         "user:one, assistant:1, user:two, assistant:caf!truncated, user:three");
-  CHECK(truncate_answer(agent, two, 1).code() == Errc::turn_over);
+  CHECK(agent.truncate_answer(two, 1).code() == Errc::turn_over);
 }
 
 TEST_CASE("a truncated answer has no reasoning", "[tree][truncate][G8]") {
@@ -292,7 +292,7 @@ TEST_CASE("a truncated answer has no reasoning", "[tree][truncate][G8]") {
   FakeClient::finish(*t.llm->find("a"), std::move(outcome));
   t.settle();
   REQUIRE(agent.conversation().value().back().reasoning().size() == 1);
-  CHECK(truncate_answer(agent, id, 5));
+  CHECK(agent.truncate_answer(id, 5));
   CHECK(agent.conversation().value().back().content() == "hello");
   CHECK(agent.conversation().value().back().reasoning().empty());
 }
@@ -301,10 +301,10 @@ TEST_CASE("an answer of which nothing was heard is removed", "[tree][truncate][G
   TreeFixture t;
   const Agent agent = t.root("a");
   const MessageId one = take_turn(t, agent, "one", " hello");
-  CHECK(truncate_answer(agent, one, 1));
+  CHECK(agent.truncate_answer(one, 1));
   CHECK(history(agent) == "user:one!interrupted");
   CHECK(is_valid_history(agent.conversation().value()));
-  CHECK(truncate_answer(agent, one, 0).code() == Errc::turn_over);
+  CHECK(agent.truncate_answer(one, 0).code() == Errc::turn_over);
 }
 
 TEST_CASE("a part of an answer is truncated further, and keeps its mark", "[tree][truncate][partial][G8]") {
@@ -315,12 +315,12 @@ TEST_CASE("a part of an answer is truncated further, and keeps its mark", "[tree
   const MessageId id = agent.send("one").id;
   t.settle();
   t.llm->delta("a", "hello");
-  CHECK(truncate_answer(agent, id, 1).code() == Errc::turn_over);  // its turn is in progress
+  CHECK(agent.truncate_answer(id, 1).code() == Errc::turn_over);  // its turn is in progress
   CHECK(agent.interrupt().took_effect());
   t.settle();
-  CHECK(truncate_answer(agent, id, 2));
+  CHECK(agent.truncate_answer(id, 2));
   CHECK(history(agent) == "user:one!interrupted, assistant:he!interrupted");
-  CHECK(truncate_answer(agent, id, 0));
+  CHECK(agent.truncate_answer(id, 0));
   CHECK(history(agent) == "user:one!interrupted");
 }
 
@@ -334,7 +334,7 @@ TEST_CASE("what is sent after a rewind is what was sent before", "[tree][rewind]
   for (int i = 1; i <= 4; ++i) take_turn(t, agent, "question " + std::to_string(i), "a longer answer");
   const std::string before = written(t.llm->call(3).request.messages);
   REQUIRE_FALSE(before.starts_with("user:question 1"));  // trimmed
-  CHECK(regenerate(agent));
+  CHECK(agent.regenerate());
   t.settle();
   CHECK(written(t.llm->call(4).request.messages) == before);
 }
@@ -348,7 +348,7 @@ TEST_CASE("regenerate has the deadline and the callbacks of its options", "[tree
   std::vector<DropReason> ends;
   SendOptions options{.deadline = t.clock.now() + std::chrono::seconds(10)};
   if (heard) options.on_end = [&](const MessageEnd& end) { ends.push_back(end.dropped); };
-  CHECK(regenerate(agent, std::move(options)));
+  CHECK(agent.regenerate(std::move(options)));
   t.settle();
   t.advance(std::chrono::seconds(9));
   CHECK(t.seen.count("dropped a") == 0);
@@ -366,8 +366,8 @@ TEST_CASE("a truncated answer takes the room of what is left of it", "[tree][tru
   const Agent agent = t.root("a", std::move(spec));
   const MessageId first = take_turn(t, agent, "one", std::string(300, 'x'));
   take_turn(t, agent, "two", "2");  // the answer is counted now
-  REQUIRE(rewind(agent, 2));
-  CHECK(truncate_answer(agent, first, 4));
+  REQUIRE(agent.rewind(2));
+  CHECK(agent.truncate_answer(first, 4));
   const std::string question(300, 'y');
   t.ask(agent, question);
   CHECK(written(t.llm->call(2).request.messages) == "user:one, assistant:xxxx!truncated, user:" + question);

@@ -410,7 +410,7 @@ TEST_CASE("a delete gives the calls of the forks the grace period of the delete"
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   const Agent agent = t.root("a");
-  const Agent copy = fork(agent, {.id = "copy"}).value();
+  const Agent copy = agent.fork({.id = "copy"}).value();
   t.ask(copy);
   CHECK(agent.terminate({.grace = seconds(1), .scope = Scope::with_forks}).took_effect());
   t.settle();

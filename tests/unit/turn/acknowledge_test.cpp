@@ -27,7 +27,7 @@ struct Speaking : ToolTurn {
   }
 
   Errc seen(std::size_t bytes, std::uint32_t call = 1) {
-    return acknowledge(speaker, {message, call, bytes}).code();
+    return speaker.acknowledge({message, call, bytes}).code();
   }
   std::string kept() {
     CHECK(speaker.interrupt().took_effect());
@@ -96,11 +96,11 @@ TEST_CASE("a message that was steered keeps what was acknowledged before", "[tur
 TEST_CASE("an acknowledgement is refused with the reason", "[turn][partial][acknowledge]") {
   Speaking t(PartialAnswers::keep);
   CHECK(t.seen(3, 0) == Errc::invalid_config);
-  CHECK(acknowledge({}, {t.message, 1, 3}).code() == Errc::agent_not_found);
-  CHECK(acknowledge(t.speaker, {{}, 1, 3}).code() == Errc::turn_over);
+  CHECK(Agent().acknowledge({t.message, 1, 3}).code() == Errc::agent_not_found);
+  CHECK(t.speaker.acknowledge({{}, 1, 3}).code() == Errc::turn_over);
   const MessageId waiting = t.speaker.send("next").id;
-  CHECK(acknowledge(t.speaker, {waiting, 1, 3}).code() == Errc::turn_over);
-  CHECK(acknowledge(t.root("b"), {t.message, 1, 3}).code() == Errc::turn_over);
+  CHECK(t.speaker.acknowledge({waiting, 1, 3}).code() == Errc::turn_over);
+  CHECK(t.root("b").acknowledge({t.message, 1, 3}).code() == Errc::turn_over);
   CHECK(t.speaker.stop().took_effect());
   CHECK(t.seen(3) == Errc::turn_over);  // before the loop has done anything
   t.settle();

@@ -349,7 +349,7 @@ TEST_CASE("what is left out for a turn is sent again after a rewind", "[turn][co
   t.ask(agent, "four");
   t.end_summary(ChatOutcome::failed({}), "");
   t.answer("re four");
-  CHECK(rewind(agent, 3));
+  CHECK(agent.rewind(3));
   CHECK(t.sent(agent) == "one, re one, two, re two");
   t.ask(agent, "next");
   CHECK_FALSE(t.summarises());
@@ -413,15 +413,15 @@ TEST_CASE("a rewind brings back the summary that was used before", "[turn][conte
   t.answer("re five");
   REQUIRE(t.sent(agent).starts_with("sum:The second., five, "));
   SECTION("the second covers the last question that is left") {
-    CHECK(rewind(agent, 5));
+    CHECK(agent.rewind(5));
     CHECK(t.sent(agent) == "sum:The first., three, re three, four, re four");
   }
   SECTION("the first covers the last question that is left") {
-    CHECK(rewind(agent, 3));
+    CHECK(agent.rewind(3));
     CHECK(t.sent(agent) == "one, re one, two, re two");
   }
   SECTION("both cover turns that were taken back") {
-    CHECK(rewind(agent, 2));
+    CHECK(agent.rewind(2));
     CHECK(t.sent(agent) == "one, re one");
   }
   t.ask(agent, "next");

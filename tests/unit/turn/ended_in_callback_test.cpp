@@ -23,7 +23,7 @@ TEST_CASE("a rewind by an observer of a closed question takes back the turn of i
   REQUIRE(t.held.calls.size() == 2);
   t.held.calls[0].context.ask({.text = "sure?"}, [](const Answer&) {});
   t.settle();
-  const auto closes = t.tree->on<QuestionClosed>([&](const QuestionClosed&) { CHECK(rewind(agent, 1)); });
+  const auto closes = t.tree->on<QuestionClosed>([&](const QuestionClosed&) { CHECK(agent.rewind(1)); });
   t.held.calls[0].done(ToolResult::done("late"));
   t.settle();
   CHECK(t.history().empty());
@@ -42,7 +42,7 @@ TEST_CASE("a log sink may rewind the turn whose TokenCounter has failed",
     int counts = 0, rewinds = 0;
     TestClock clock;
     Runtime runtime({.clock = &clock, .log = [&](const LogRecord& record) {
-                       if (record.message.find("TokenCounter") != std::string_view::npos && rewind(agent, 1))
+                       if (record.message.find("TokenCounter") != std::string_view::npos && agent.rewind(1))
                          ++rewinds;
                      }});
     FakeClient client(runtime);
@@ -78,11 +78,11 @@ TEST_CASE("a turn that is ending is not taken back before its TurnEnded", "[turn
   t.call({{.name = "held"}});
   Errc refused = Errc::none;
   const std::stop_callback stopped(t.held.calls[0].context.stop(), [&] {
-    refused = rewind(agent, 1).error().code;
-    CHECK(regenerate(agent).reason == Errc::turn_over);
+    refused = agent.rewind(1).error().code;
+    CHECK(agent.regenerate().reason == Errc::turn_over);
   });
-  const auto ends = t.tree->on<TurnEnded>([&](const TurnEnded&) { CHECK(rewind(agent, 1)); });
-  CHECK(rewind(agent, 1).error().code == Errc::turn_not_found);  // the observer was first
+  const auto ends = t.tree->on<TurnEnded>([&](const TurnEnded&) { CHECK(agent.rewind(1)); });
+  CHECK(agent.rewind(1).error().code == Errc::turn_not_found);  // the observer was first
   CHECK(refused == Errc::turn_over);
   t.settle();
   CHECK(t.history().empty());

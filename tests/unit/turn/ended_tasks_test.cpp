@@ -223,7 +223,7 @@ TEST_CASE("a rewind returns the question of the person, and the ends of tasks go
   t.held.calls[1].done(ToolResult::done("two"));
   t.settle();
   SECTION("rewind") {
-    const auto removed = rewind(agent, 2);
+    const auto removed = agent.rewind(2);
     REQUIRE(removed);
     CHECK(removed->front().content() == "second");
     t.ask(agent, "edited");
@@ -231,7 +231,7 @@ TEST_CASE("a rewind returns the question of the person, and the ends of tasks go
           heading + t.line(0, "completed", "one") + t.line(1, "completed", "two") + "\nedited");
   }
   SECTION("regenerate") {
-    CHECK(regenerate(agent));
+    CHECK(agent.regenerate());
     t.settle();
     CHECK(t.last_question() ==
           heading + t.line(0, "completed", "one") + t.line(1, "completed", "two") + "\nsecond");

@@ -135,7 +135,7 @@ TEST_CASE("an interrupt reports the end of its turn before it gives up calls tha
           "[turn][interrupt][G7][G15]") {
   Lingering t({.max_lingering_calls = 1});
   const Agent agent = t.begin(1);
-  CHECK(regenerate(agent));  // the call lingers
+  CHECK(agent.regenerate());  // the call lingers
   t.settle();
   REQUIRE(t.llm->open_calls().size() == 1);
   std::vector<std::string> order;

@@ -164,8 +164,8 @@ TEST_CASE("a verb from inside a policy takes effect", "[turn][tools][policy][G1]
         if (verb == "stop") CHECK(agent.stop().took_effect());
         if (verb == "terminate") CHECK(agent.terminate().took_effect());
         if (verb == "interrupt") CHECK(agent.interrupt().took_effect());
-        if (verb == "rewind") CHECK(rewind(agent, 1));
-        if (verb == "regenerate") CHECK(regenerate(agent).accepted());
+        if (verb == "rewind") CHECK(agent.rewind(1));
+        if (verb == "regenerate") CHECK(agent.regenerate().accepted());
         if (verb == "cancel") CHECK(agent.cancel_call("x").took_effect());
         if (verb == "complete") CHECK(agent.complete_call("x", ToolResult::done("by hand")).took_effect());
       };

@@ -115,7 +115,7 @@ TEST_CASE("the cache key of an agent is a hash of its id, or that of its spec", 
   CHECK(alice.find("alice") == std::string::npos);
   CHECK(alice != t.llm->call(1).request.cache_key);
   CHECK(t.llm->call(2).request.cache_key == "team-1");
-  t.ask(fork(t["alice"], {.id = "copy"}).value());
+  t.ask(t["alice"].fork({.id = "copy"}).value());
   CHECK(t.llm->call(3).request.cache_key == alice);  // they have a beginning in common
 }
 
