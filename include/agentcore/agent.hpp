@@ -145,10 +145,6 @@ class AGENTCORE_API Agent {
   /// stop and a resume do not end a hold. Has taken effect when it returns. Never blocks.
   /// @threadsafe
   VerbResult release_queue() const;
-  /// Returns true if the mailbox is held, by a hold of this agent or by one of an ancestor with its subtree.
-  /// Errors: `agent_not_found`, `runtime_gone`.
-  /// @threadsafe
-  Result<bool> is_queue_held() const;
   /// Pauses the agent and its subtree: nothing new begins in it, no turn, model call, tool call, background
   /// task, retry or question for approval. What runs goes on, and its result is kept; nothing is ended, and
   /// nothing is asked twice. Messages are accepted and wait. A stop, an interrupt, an abort and a delete take
@@ -415,25 +411,19 @@ class AGENTCORE_API Agent {
   /// store also those of Store::read().
   /// @loop_thread
   Result<Agent> fork(ForkOptions options = {}) const;
-
-  /// Returns what the agent used of its own budget (AgentSpec::budget) since that budget was granted. Without
-  /// a limit nothing is counted: turns, tokens and cost are 0.
-  /// Errors: `agent_not_found`, `runtime_gone`.
+  /// Returns what was used of a budget since it was granted: with Scope::agent, by the agent, of its own
+  /// (AgentSpec::budget); with Scope::subtree, by the agent and its descendants, of that of the subtree
+  /// (AgentSpec::subtree_budget). Without a limit nothing is counted: turns, tokens and cost are 0.
+  /// Errors: `agent_not_found`, `runtime_gone`, `invalid_config` (another scope).
   /// @loop_thread
-  Result<Spent> spent() const;
-  /// Returns what the agent and its descendants used of the budget of the subtree
-  /// (AgentSpec::subtree_budget). Otherwise same as spent().
-  /// @loop_thread
-  Result<Spent> subtree_spent() const;
-  /// Replaces the agent's own budget, and counts from zero.
+  Result<Spent> spent(Scope scope = Scope::agent) const;
+  /// Replaces the agent's own budget, or with Scope::subtree that of the subtree, and counts from zero.
   ///
-  /// Errors: `agent_not_found`, `runtime_gone`, `wrong_thread`, `out_of_memory`, and `invalid_config` for a
-  /// cost or a duration out of range (see Budget): such a value never means "no limit".
+  /// Errors: `agent_not_found`, `runtime_gone`, `wrong_thread`, `out_of_memory`, and `invalid_config` for
+  /// another scope, and for a cost or a duration out of range (see Budget): such a value never means "no
+  /// limit".
   /// @loop_thread
-  Result<void> grant(const Budget& budget) const;
-  /// Replaces the budget of the subtree, and counts from zero. Refused as grant() is.
-  /// @loop_thread
-  Result<void> grant_subtree(const Budget& budget) const;
+  Result<void> grant(const Budget& budget, Scope scope = Scope::agent) const;
 
   /// Returns AgentSpec::role. Errors: `agent_not_found`, `runtime_gone`. @loop_thread
   Result<AgentRole> role() const;

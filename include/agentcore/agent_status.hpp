@@ -18,7 +18,9 @@ struct AgentStatus {
   /// True: the agent or an ancestor is paused. Its state is what it was: a paused agent whose model call has
   /// ended can be `processing` until it is unpaused.
   bool paused = false;
-  bool queue_held = false;  ///< As Agent::is_queue_held().
+  /// True: the mailbox is held (QueueAction::hold), by a hold of this agent or by one of an ancestor with its
+  /// subtree.
+  bool queue_held = false;
   /// The strictest deferred stop or delete that is pending for the agent, its own or that of an ancestor
   /// (StopOptions::when). Empty: none.
   std::optional<StopWhen> stop_pending = {};

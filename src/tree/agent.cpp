@@ -55,9 +55,6 @@ Result<AgentState> Agent::state() const {
 Result<AgentStatus> Agent::status() const {
   return on_any_thread(core_, tree::status_of, node_);
 }
-Result<bool> Agent::is_queue_held() const {
-  return on_any_thread(core_, tree::is_queue_held, node_);
-}
 bool Agent::exists() const noexcept {
   return core_ && tree::exists(core_->shared(), node_);
 }
@@ -200,20 +197,12 @@ Result<void> Agent::remove_queued(MessageId id) const {
   return on_loop_thread(core_, "Agent::remove_queued", tree::remove_queued, node_, id);
 }
 
-Result<Spent> Agent::spent() const {
-  return tree::read(*this, "Agent::spent", tree::spent_of, false);
+Result<Spent> Agent::spent(Scope scope) const {
+  return tree::read(*this, "Agent::spent", tree::spent_of, scope);
 }
-Result<Spent> Agent::subtree_spent() const {
-  return tree::read(*this, "Agent::subtree_spent", tree::spent_of, true);
-}
-Result<void> Agent::grant(const Budget& budget) const {
+Result<void> Agent::grant(const Budget& budget, Scope scope) const {
   return on_loop_thread(core_, "Agent::grant", [&](auto& shared) {
-    return tree::grant(shared, core_->turns(), node_, budget, false);
-  });
-}
-Result<void> Agent::grant_subtree(const Budget& budget) const {
-  return on_loop_thread(core_, "Agent::grant_subtree", [&](auto& shared) {
-    return tree::grant(shared, core_->turns(), node_, budget, true);
+    return tree::grant(shared, core_->turns(), node_, budget, scope);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "tree/agent_changes.hpp"
 
 #include "core/validate.hpp"
+#include "tree/agent_reads.hpp"
 #include "tree/options.hpp"
 
 #include <new>
@@ -10,14 +11,14 @@ namespace agentcore::detail::tree {
 
 using core::Node;
 
-Result<void> grant(TreeShared& tree, turn::Turns& turns, core::NodeId id, const Budget& budget,
-                   bool subtree) {
+Result<void> grant(TreeShared& tree, turn::Turns& turns, core::NodeId id, const Budget& budget, Scope scope) {
   Node* node = tree.reach(id);
   if (!node) return tree.missing(no_agent_text);
   const LoopEntry entry(tree.lifetime);
   try {
+    if (auto problem = problem_of_budget(scope)) return *std::move(problem);
     if (auto problem = core::Validation("Budget").budget("", budget).problem()) return *std::move(problem);
-    turns.grant(*node, budget, subtree);
+    turns.grant(*node, budget, scope == Scope::subtree);
     if (persist::Recorder* const recorder = tree.recorder()) recorder->note_change(node->id());
     return {};
   } catch (const std::bad_alloc&) {  // the previous budget is unchanged

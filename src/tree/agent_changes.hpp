@@ -11,7 +11,7 @@
 
 namespace agentcore::detail::tree {
 
-Result<void> grant(TreeShared& tree, turn::Turns& turns, core::NodeId id, const Budget& budget, bool subtree);
+Result<void> grant(TreeShared& tree, turn::Turns& turns, core::NodeId id, const Budget& budget, Scope scope);
 // Replaces the agent's spec by a copy that `change` has changed. The history in the spec is left out: the
 // agent has it, and its system message becomes the system prompt.
 Result<void> change_spec(TreeShared& tree, core::NodeId id, const std::function<void(AgentSpec&)>& change);

@@ -72,14 +72,6 @@ Result<AgentStatus> status_of(TreeShared& tree, core::NodeId id) {
   return tree.missing(no_agent_text);
 }
 
-Result<bool> is_queue_held(const TreeShared& tree, core::NodeId id) {
-  if (const Node* node = tree.reach(id)) {
-    const bool held = core::is_queue_held(*node);
-    if (core::look_again(*node, core::generation_of(id)).valid) return held;
-  }
-  return tree.missing(no_agent_text);
-}
-
 AgentRole role_of(const TreeShared& tree, core::NodeId id) {
   const Node* node = tree.resolve(id);
   return node ? node->role.load(std::memory_order_relaxed) : AgentRole::normal;
@@ -117,11 +109,17 @@ std::string model_of(const TreeShared& tree, core::NodeId id) {
   return node && node->spec ? node->spec->model : std::string();
 }
 
-Spent spent_of(const TreeShared& tree, core::NodeId id, bool subtree) {
+std::optional<Error> problem_of_budget(Scope scope) {
+  if (scope == Scope::agent || scope == Scope::subtree) return std::nullopt;
+  return Error{Errc::invalid_config, "the scope of a budget is agent or subtree"};
+}
+
+Result<Spent> spent_of(const TreeShared& tree, core::NodeId id, Scope scope) {
+  if (auto problem = problem_of_budget(scope)) return *std::move(problem);
   const Node* node = tree.resolve(id);
   const turn::TurnData* data = node ? data_of(*node) : nullptr;
-  if (!data || !data->accounts) return {};
-  return subtree ? data->accounts->subtree.spent() : data->accounts->own.spent();
+  if (!data || !data->accounts) return Spent();
+  return scope == Scope::subtree ? data->accounts->subtree.spent() : data->accounts->own.spent();
 }
 
 Result<std::vector<ChatMessage>> conversation_of(const TreeShared& tree, core::NodeId id) {

@@ -22,7 +22,6 @@ bool exists(const TreeShared& tree, core::NodeId id) noexcept;
 bool is_busy(TreeShared& tree, core::NodeId id) noexcept;
 Result<AgentState> state_of(TreeShared& tree, core::NodeId id);
 Result<AgentStatus> status_of(TreeShared& tree, core::NodeId id);
-Result<bool> is_queue_held(const TreeShared& tree, core::NodeId id);
 
 // @loop_thread, as all that follows
 AgentRole role_of(const TreeShared& tree, core::NodeId id);
@@ -31,7 +30,9 @@ std::vector<Agent> children_of(const TreeShared& tree, core::NodeId id);
 // Calls visit(agent) for each agent, parents first.
 void walk(const TreeShared& tree, const std::function<void(const Agent&)>& visit) AGENTCORE_RUNS_HOST_CODE;
 std::string model_of(const TreeShared& tree, core::NodeId id);
-Spent spent_of(const TreeShared& tree, core::NodeId id, bool subtree);
+Result<Spent> spent_of(const TreeShared& tree, core::NodeId id, Scope scope);
+// Why there is no budget with that scope.
+std::optional<Error> problem_of_budget(Scope scope);
 Result<std::vector<ChatMessage>> conversation_of(const TreeShared& tree, core::NodeId id);
 Result<std::vector<ChatMessage>> context_of(const TreeShared& tree, core::NodeId id);
 Result<ConversationPage> page_of(const TreeShared& tree, core::NodeId id, std::size_t count,

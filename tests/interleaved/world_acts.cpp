@@ -408,7 +408,7 @@ void World::look(const Agent& agent) {
   static_cast<void>(agent.state());
   static_cast<void>(agent.status());
   static_cast<void>(agent.queue_length());
-  static_cast<void>(agent.is_queue_held());
+  static_cast<void>(agent.status());
   static_cast<void>(agent.busy());
   static_cast<void>(agent.id());
 }

@@ -151,7 +151,7 @@ class World {
                                      [&](const QueuedMessage& message) { return message.id == one.id; });
       RC_ASSERT((t_.tree->message(one.id).stage == MessageInfo::Stage::queued) == waits);
     }
-    RC_ASSERT(agent_.is_queue_held().value() == model_.held);
+    RC_ASSERT(agent_.status().value().queue_held == model_.held);
   }
 
   void settle() {

@@ -209,7 +209,7 @@ const std::vector<RestartStep> restart_steps{
      }},
     {"grant a subtree",
      [](RestartWorld&, const Agent& a, const RestartMove& m) {
-       return told(a.grant_subtree({.tokens = static_cast<std::uint64_t>(m.other * 100 + 500)}));
+       return told(a.grant({.tokens = static_cast<std::uint64_t>(m.other * 100 + 500)}, Scope::subtree));
      }},
     {"set the system prompt", [](RestartWorld& w, const Agent& a,
                                  const RestartMove&) { return told(a.set_system_prompt(w.text("prompt"))); }},

@@ -375,7 +375,7 @@ std::string RestartWorld::all_of(const Agent& agent, bool ids) {
        << (status.stop_pending ? " stop pending" : "") << " children";
   for (const Agent& child : agent.children().value()) text << ' ' << child.id();
   text << "\n  spent " << to_text(agent.spent().value()) << " subtree "
-       << to_text(agent.subtree_spent().value()) << "\n  queued";
+       << to_text(agent.spent(Scope::subtree).value()) << "\n  queued";
   for (const QueuedMessage& queued : agent.queued().value()) {
     text << ' ' << (ids ? to_string(queued.id) : number_of(queued.id)) << ':' << queued.message.text << ','
          << queued.message.sender << ',' << queued.message.kind << ',' << to_string(queued.message.priority)

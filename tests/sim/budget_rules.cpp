@@ -18,14 +18,14 @@ bool is_beyond(const Budget& budget, std::uint64_t tokens, double cost) {
          (budget.cost != no_limit && cost > budget.cost + rounding);
 }
 
-const char* name_of(BudgetRules::Scope scope) {
-  return scope == BudgetRules::Scope::own ? " of its own" : " of its subtree";
+const char* name_of(Scope scope) {
+  return scope == Scope::agent ? " of its own" : " of its subtree";
 }
 
 }  // namespace
 
 std::vector<BudgetRules::Key> BudgetRules::accounts_of(const std::string& id) const {
-  std::vector<Key> keys = {{id, Scope::own}};
+  std::vector<Key> keys = {{id, Scope::agent}};
   for (std::string at = id; !at.empty(); at = gates_.parent_of(at)) keys.emplace_back(at, Scope::subtree);
   std::erase_if(keys, [this](const Key& key) {
     const auto account = accounts_.find(key);
@@ -57,7 +57,7 @@ void BudgetRules::begin(const std::string& id, const Limits& limits) {
         accounts_.find({id, scope});  // a callback of its creation may have granted another one
     if (found == accounts_.end() || found->second.is_known) open({id, scope}, budget);
   };
-  add(Scope::own, limits.first);
+  add(Scope::agent, limits.first);
   add(Scope::subtree, limits.second);
 }
 
@@ -70,7 +70,7 @@ void BudgetRules::granted(const std::string& id, Scope scope, const Budget& budg
 
 BudgetRules::Budgets BudgetRules::budgets_of(const std::string& id) const {
   Budgets found;
-  const auto own = accounts_.find({id, Scope::own}), subtree = accounts_.find({id, Scope::subtree});
+  const auto own = accounts_.find({id, Scope::agent}), subtree = accounts_.find({id, Scope::subtree});
   if (own != accounts_.end() && own->second.is_known) found.own = own->second.budget;
   if (subtree != accounts_.end() && subtree->second.is_known) found.subtree = subtree->second.budget;
   if (const auto spec = specs_.find(id); spec != specs_.end()) found.of_spec = spec->second;
@@ -88,8 +88,8 @@ void BudgetRules::imported(const Agent& agent, const Budgets& budgets) {
     Account& account = open({id, scope}, *budget);
     account.least = account.most = {spent.value().turns, spent.value().tokens, spent.value().cost};
   };
-  add(Scope::own, budgets.own, agent.spent());
-  add(Scope::subtree, budgets.subtree, agent.subtree_spent());
+  add(Scope::agent, budgets.own, agent.spent());
+  add(Scope::subtree, budgets.subtree, agent.spent(Scope::subtree));
   specs_.erase(id);
   if (budgets.of_spec) specs_[id] = *budgets.of_spec;
 }
@@ -162,7 +162,7 @@ void BudgetRules::end(const TurnEnded& ended, const std::string& id) {
 // A stop by the library itself.
 void BudgetRules::check_stop(const StateChanged& change, const std::string& id) const {
   bool may_be = false;
-  for (const Scope scope : {Scope::own, Scope::subtree}) {
+  for (const Scope scope : {Scope::agent, Scope::subtree}) {
     const auto found = accounts_.find({id, scope});
     if (found == accounts_.end() || !found->second.is_known) return;
     const Account& account = found->second;
@@ -178,9 +178,9 @@ void BudgetRules::check_stop(const StateChanged& change, const std::string& id) 
 
 void BudgetRules::restored(const Agent& agent) {
   const std::string id = agent.id();
-  for (const Scope scope : {Scope::own, Scope::subtree}) {
+  for (const Scope scope : {Scope::agent, Scope::subtree}) {
     const auto found = before_.extract({id, scope});
-    const auto spent = scope == Scope::own ? agent.spent() : agent.subtree_spent();
+    const auto spent = agent.spent(scope);
     // A callback of the restore may have granted another one before this event.
     if (!found || !spent || accounts_.contains({id, scope})) continue;
     const Stored& stored = found.mapped();
@@ -195,7 +195,7 @@ void BudgetRules::restored(const Agent& agent) {
 void BudgetRules::see(const Event& event) {
   const std::string id = event.agent().id();
   if (event.get<AgentDeleted>() != nullptr) {
-    accounts_.erase({id, Scope::own});
+    accounts_.erase({id, Scope::agent});
     accounts_.erase({id, Scope::subtree});
     specs_.erase(id);
     calls_.erase(id);
@@ -213,7 +213,7 @@ void BudgetRules::see(const Event& event) {
   if (const auto* ended = event.get<TurnEnded>()) end(*ended, id);
   if (const auto* change = event.get<StateChanged>()) {
     const bool opens = !can_process(change->from) && can_process(change->to);
-    for (const Scope scope : {Scope::own, Scope::subtree})
+    for (const Scope scope : {Scope::agent, Scope::subtree})
       if (const auto found = accounts_.find({id, scope}); opens && found != accounts_.end())
         found->second.is_overdrawn = false;
     const bool is_by_host = change->origin.reason().starts_with("SECRET");
@@ -258,7 +258,7 @@ void BudgetRules::check_spent(const Spent& spent, const Key& key, const Account&
 }
 
 void BudgetRules::check_account(const Agent& agent, const Key& key, const Account& account) const {
-  const auto spent = key.second == Scope::own ? agent.spent() : agent.subtree_spent();
+  const auto spent = agent.spent(key.second);
   const auto state = agent.state();
   if (!spent || !state) return;
   if (!account.budget.limits()) {

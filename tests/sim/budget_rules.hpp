@@ -22,7 +22,6 @@ namespace agentcore::sim {
 
 class BudgetRules {
  public:
-  enum class Scope : std::uint8_t { own, subtree };
   using Limits = std::pair<Budget, Budget>;  // its own, and those of its subtree
   // The budgets of an agent; empty: not known. Those of its spec are what a fork gets.
   struct Budgets {

@@ -113,7 +113,7 @@ DocumentRules::OfAgent DocumentRules::seen(const Agent& agent, bool has_no_turn)
   seen.role = agent.role().value_or(AgentRole::normal);
   seen.model = agent.model().value_or("");
   seen.own = agent.spent().value_or(Spent());
-  seen.below = agent.subtree_spent().value_or(Spent());
+  seen.below = agent.spent(Scope::subtree).value_or(Spent());
   return seen;
 }
 
@@ -256,7 +256,7 @@ void DocumentRules::check_agent(const OfAgent& was, const Agent& is, bool is_clo
                          history_to_json(is.context().value()).substr(0, 300));
   verdict_.require(is_same(is.spent().value(), was.own), rule,
                    "what was used of its budget is another: " + id);
-  verdict_.require(is_same(is.subtree_spent().value(), was.below), rule,
+  verdict_.require(is_same(is.spent(Scope::subtree).value(), was.below), rule,
                    "what was used of the budget of its subtree is another: " + id);
   verdict_.require(is.spent().value().tokens_reserved == 0, rule, "tokens are reserved: " + id);
   if (!is_closed && !status.stop_pending) check_mail(was, is, how.now);

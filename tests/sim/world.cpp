@@ -408,7 +408,7 @@ void World::check_rest(const Agent& agent) {
   const auto status = agent.status();
   verdict_.require(status && !status.value().stop_pending, "G5",
                    "a deferred stop is pending at rest: " + agent.id());
-  for (const auto& spent : {agent.spent(), agent.subtree_spent()})
+  for (const auto& spent : {agent.spent(), agent.spent(Scope::subtree)})
     verdict_.require(spent && spent.value().tokens_reserved == 0, "G15",
                      "tokens are reserved at rest: " + agent.id());
 }

@@ -168,7 +168,7 @@ class World {
   bool act_on_agent(const Command& command);
   bool act_by_stop(const Command& command);
   bool act_on_mailbox(const Command& command);
-  void grant(const Command& command, const Agent& who, BudgetRules::Scope scope);
+  void grant(const Command& command, const Agent& who, Scope scope);
   void edit(const Command& command, const Agent& who, MessageId id);
   bool act_on_conversation(const Command& command);
   bool act_on_tree(const Command& command);

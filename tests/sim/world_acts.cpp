@@ -176,10 +176,10 @@ bool World::act_on_agent(const Command& command) {
       return true;
     }
     case Act::grant:
-      grant(command, who, BudgetRules::Scope::own);
+      grant(command, who, Scope::agent);
       return true;
     case Act::grant_subtree:
-      grant(command, who, BudgetRules::Scope::subtree);
+      grant(command, who, Scope::subtree);
       return true;
     case Act::set_model:
       note_result(command, who.set_model("model" + std::to_string(command.n[1] % 3)));
@@ -199,9 +199,9 @@ bool World::act_on_agent(const Command& command) {
   }
 }
 
-void World::grant(const Command& command, const Agent& who, BudgetRules::Scope scope) {
+void World::grant(const Command& command, const Agent& who, Scope scope) {
   const std::string id = who.id();
-  const bool is_own = scope == BudgetRules::Scope::own;
+  const bool is_own = scope == Scope::agent;
   Budget budget;
   const std::uint32_t n = command.n[1];
   switch (options_in(n) % 5) {
@@ -222,7 +222,7 @@ void World::grant(const Command& command, const Agent& who, BudgetRules::Scope s
       else
         budget.tokens = n % 5 * 1'000;
   }
-  const Result<void> result = is_own ? who.grant(budget) : who.grant_subtree(budget);
+  const Result<void> result = who.grant(budget, scope);
   note_result(command, result);
   if (!result) return;
   const auto state = who.state();

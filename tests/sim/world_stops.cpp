@@ -109,7 +109,7 @@ bool World::act_by_stop(const Command& command) {
       cuts_later_ = cuts_later_ || options.cut != StopCut::all;
       const bool of_message = bool(options.message), below = options.scope == Scope::subtree;
       const std::uint64_t turn = turn_between_polls(id);
-      if (below && options.queue == QueueAction::hold && who.is_queue_held().value_or(false))
+      if (below && options.queue == QueueAction::hold && who.status().value_or(AgentStatus()).queue_held)
         hold_grows_ = true;
       const VerbResult result = who.interrupt(std::move(options));
       note_result(command, result);

@@ -193,8 +193,8 @@ TEST_CASE("an interrupt of a subtree whose thread is slow does not touch the nex
     slow.released = true;
     thread.join();
     CHECK(next.state().value() == AgentState::waiting_llm);
-    CHECK_FALSE(next.is_queue_held().value());
-    CHECK_FALSE(child.is_queue_held().value());
+    CHECK_FALSE(next.status().value().queue_held);
+    CHECK_FALSE(child.status().value().queue_held);
     client.answer_all();
     CHECK(drive(runtime, tree) == "");
     CHECK(next.conversation().value().back().interruption == Interruption::none);
@@ -230,10 +230,10 @@ TEST_CASE("holds and interrupts of a subtree do not land in a later life of its 
           }
           runtime.poll();
         });
-    REQUIRE_FALSE(agent.is_queue_held().value());
+    REQUIRE_FALSE(agent.status().value().queue_held);
     static_cast<void>(agent.interrupt({.queue = QueueAction::hold}));
     const Agent child = agent.create_child(spec).value();
-    REQUIRE_FALSE(child.is_queue_held().value());
+    REQUIRE_FALSE(child.status().value().queue_held);
     REQUIRE(agent.release_queue().took_effect());
     int completed = 0;
     REQUIRE(agent.send(
@@ -265,10 +265,10 @@ TEST_CASE("a hold of a subtree and its release from two threads leave all of it 
             without_effect += !agent.release_queue().took_effect();
         },
         [&] { runtime.poll(); });
-    REQUIRE(agent.is_queue_held().value() == child.is_queue_held().value());
+    REQUIRE(agent.status().value().queue_held == child.status().value().queue_held);
     static_cast<void>(agent.release_queue());
     static_cast<void>(agent.interrupt({.queue = QueueAction::hold}));
-    REQUIRE_FALSE(child.is_queue_held().value());
+    REQUIRE_FALSE(child.status().value().queue_held);
     static_cast<void>(agent.release_queue());
     runtime.poll();
   }

@@ -11,6 +11,11 @@ bool AgentPath::is_below(std::uint64_t root) const noexcept {
   return false;
 }
 
+bool is_queue_held(const Agent& agent) {
+  const Result<AgentStatus> status = agent.status();
+  return status && status->queue_held;
+}
+
 std::optional<StopWhen> pending_stop_of(const Agent& agent) {
   const Result<AgentStatus> status = agent.status();
   const bool goes_on =
@@ -60,8 +65,7 @@ AgentEntry& AgentDirectory::add(const Agent& agent, std::string id, const AgentE
   made.created = made.active = now;
   const Result<std::size_t> waiting = agent.queue_length();
   made.queue_length = waiting ? *waiting : 0;
-  const Result<bool> held = agent.is_queue_held();
-  made.queue_held = held && *held;
+  made.queue_held = is_queue_held(agent);
   made.stop_pending = pending_stop_of(agent);
   AgentEntry& entry = entries_.emplace(serial, std::move(made)).first->second;
   try {

@@ -69,6 +69,8 @@ struct AgentEntry {
 
 // The stop that is pending for an agent that is not stopped yet.
 std::optional<StopWhen> pending_stop_of(const Agent& agent);
+// False if the agent is gone.
+bool is_queue_held(const Agent& agent);
 
 // The agents of a tree, by id and in the order of their creation. An agent has a smaller serial than its
 // descendants. @loop_thread

@@ -179,8 +179,7 @@ void EventFeed::update(AgentEntry& entry, const EventBody& body) {
     live.text.resize(
         std::min(live.text.size(), reask->kept_bytes > live.dropped ? reask->kept_bytes - live.dropped : 0));
   } else if (std::get_if<QueueHeld>(&body) != nullptr) {
-    const Result<bool> held = entry.agent.is_queue_held();
-    entry.queue_held = held && *held;
+    entry.queue_held = is_queue_held(entry.agent);
   } else if (std::get_if<StopPending>(&body) != nullptr) {
     entry.stop_pending = pending_stop_of(entry.agent);
   } else if (const auto* changed = std::get_if<StateChanged>(&body)) {
@@ -268,10 +267,10 @@ void EventFeed::publish_queue(AgentEntry& entry) {
 }
 
 void EventFeed::publish_hold(AgentEntry& entry) {
-  const Result<bool> held = entry.agent.is_queue_held();
-  if (!held || *held == entry.queue_held) return;
-  entry.queue_held = *held;
-  publish(&entry, {{"type", "queue_held"}, {"held", *held}});
+  const Result<AgentStatus> status = entry.agent.status();
+  if (!status || status->queue_held == entry.queue_held) return;
+  entry.queue_held = status->queue_held;
+  publish(&entry, {{"type", "queue_held"}, {"held", entry.queue_held}});
 }
 
 void EventFeed::publish_pending_stop(AgentEntry& entry, const StopOrigin& origin) {

@@ -63,7 +63,7 @@ TEST_CASE("the answers of agents three deep come up to the root and their tokens
   CHECK(f.requests() == 7);
   CHECK(f.total > f.used["a"]);
   CHECK(root.spent().value().tokens == f.used["a"]);
-  CHECK(root.subtree_spent().value().tokens == f.total);
+  CHECK(root.spent(Scope::subtree).value().tokens == f.total);
   CHECK(f.tree.size() == 2);
   CHECK(open_transfers(f.runtime) == 0);
 }

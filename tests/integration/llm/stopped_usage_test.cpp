@@ -70,8 +70,8 @@ TEST_CASE("a call over HTTP that a verb ended is never reported as free", "[open
   CHECK(*end.result->cost > 0);
   // The transport, a source before the tree, has ended the call first: the provider's counts are known.
   if (place != Place::first) CHECK(end.result->usage == Usage{1, 2, 3, 0, 0, false});
-  CHECK(parent.subtree_spent().value().tokens == end.result->usage.total_tokens);
-  CHECK(parent.subtree_spent().value().tokens_reserved == 0);
+  CHECK(parent.spent(Scope::subtree).value().tokens == end.result->usage.total_tokens);
+  CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 0);
   CHECK(f.server.wait([&] { return f.server.closed() > 0; }));
   CHECK(f.drive_until([&] { return llm.open_calls() == 0; }));
   events.reset();

@@ -62,7 +62,7 @@ std::string state_after_crash(StoredConsole& console, const std::string& id) {
   if (!agent) return "gone";
   std::string state(to_string(agent->state().value()));
   if (agent->status().value().paused) state += ", paused";
-  if (agent->is_queue_held().value()) state += ", held";
+  if (agent->status().value().queue_held) state += ", held";
   const std::size_t waiting = agent->queue_length().value();
   return waiting == 0 ? state : state + ", " + std::to_string(waiting) + " waiting";
 }

@@ -65,7 +65,7 @@ struct SpecTable {
          {std::pair<Budget, std::string>{{.cost = -1}, "Budget::cost is -1; it must be 0 to 1e+15"},
           {{.wall_clock = -2ms}, "Budget::wall_clock is -2 ms; it must not be negative"}}) {
       const Result<void> own = agent.grant(budget);
-      const Result<void> subtree = agent.grant_subtree(budget);
+      const Result<void> subtree = agent.grant(budget, Scope::subtree);
       rows.push_back({text, own.error(), Errc::invalid_config, text});
       rows.push_back({text, subtree.error(), Errc::invalid_config, text});
     }

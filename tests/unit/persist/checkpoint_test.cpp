@@ -323,7 +323,7 @@ TEST_CASE("an agent that is exported alone has the stops, pauses and holds that 
     REQUIRE(import_agents(*other.tree, export_agents(middle).value()));
     other.runtime.run_until_idle();
     const Agent agent = other.find(id);
-    const bool held = agent.is_queue_held().value();
+    const bool held = agent.status().value().queue_held;
     static_cast<void>(agent.send("hello"));
     other.runtime.run_until_idle();
     CHECK((Life::texts(agent).empty()) ==
@@ -435,7 +435,7 @@ TEST_CASE("what a document says of stops, holds and missing code is in force aft
   other.runtime.run_until_idle();
   CHECK(other.find("middle").state().value() == AgentState::stopped);
   CHECK(other.find("leaf").state().value() == AgentState::stopped);
-  CHECK(other.find("leaf").is_queue_held().value());
+  CHECK(other.find("leaf").status().value().queue_held);
   // A message does not open an agent without its code.
   Program third;
   REQUIRE(top.resume().took_effect());
@@ -455,18 +455,18 @@ TEST_CASE("a document keeps how far a hold reaches, and a hold above the agent t
   REQUIRE(
       top.interrupt({.scope = below ? Scope::subtree : Scope::agent, .queue = QueueAction::hold}).accepted());
   program.runtime.run_until_idle();
-  REQUIRE(child.is_queue_held().value() == below);
+  REQUIRE(child.status().value().queue_held == below);
   Program all;
   REQUIRE(import_agents(*all.tree, export_agents(top).value()));
   all.runtime.run_until_idle();
-  CHECK(all.find("top").is_queue_held().value());
-  CHECK(all.find("child").is_queue_held().value() == below);
+  CHECK(all.find("top").status().value().queue_held);
+  CHECK(all.find("child").status().value().queue_held == below);
   REQUIRE(all.find("top").release_queue().took_effect());
-  CHECK_FALSE(all.find("child").is_queue_held().value());  // nothing of its own held it
+  CHECK_FALSE(all.find("child").status().value().queue_held);  // nothing of its own held it
   Program alone;
   REQUIRE(import_agents(*alone.tree, export_agents(child).value()));
   alone.runtime.run_until_idle();
-  CHECK(alone.find("child").is_queue_held().value() == below);
+  CHECK(alone.find("child").status().value().queue_held == below);
 }
 
 TEST_CASE("an agent keeps a field of its spec although it is the only one that is set",

@@ -112,7 +112,7 @@ TEST_CASE("a limit that was lifted before an export is not back after the import
   const Agent agent =
       program.tree->create({.id = "a", .budget = {.turns = 1}, .subtree_budget = {.turns = 1}}).value();
   REQUIRE(agent.grant({}));
-  REQUIRE(agent.grant_subtree({}));
+  REQUIRE(agent.grant({}, Scope::subtree));
   const Agent made = import_agents(*other.tree, export_agents(agent).value()).value().agents.front();
   for (int i = 0; i < 2; ++i) {
     REQUIRE(made.send("again"));
@@ -120,7 +120,7 @@ TEST_CASE("a limit that was lifted before an export is not back after the import
   }
   CHECK(made.state().value() == AgentState::idle);
   CHECK(made.spent().value().turns == 0);
-  CHECK(made.subtree_spent().value().turns == 0);
+  CHECK(made.spent(Scope::subtree).value().turns == 0);
 }
 
 TEST_CASE("agents of a document have no role unless the host wants it", "[checkpoint][import][stop]") {

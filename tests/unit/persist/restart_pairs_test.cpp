@@ -226,8 +226,8 @@ TEST_CASE("what is used counts in each budget above after a kill", "[persist][re
     const Life next(killed);
     for (const char* const id : {"0", "2", "3"}) {
       CAPTURE(id);
-      CHECK(next.tree->find(id).value().subtree_spent().value().tokens == 42 * turn);
-      CHECK(next.tree->find(id).value().subtree_spent().value().turns == turn);
+      CHECK(next.tree->find(id).value().spent(Scope::subtree).value().tokens == 42 * turn);
+      CHECK(next.tree->find(id).value().spent(Scope::subtree).value().turns == turn);
     }
   }
 }
@@ -451,5 +451,5 @@ TEST_CASE("a turn counts after a restart, although a callback of its beginning h
   }
   Life life(store);
   CHECK(life.find("a").spent()->turns == 1);
-  CHECK(life.find("boss").subtree_spent()->turns == 1);
+  CHECK(life.find("boss").spent(Scope::subtree)->turns == 1);
 }

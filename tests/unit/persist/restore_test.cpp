@@ -169,7 +169,7 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
       CHECK(life.restored[0].messages == 1);
       CHECK_FALSE(life.restored[1].queue_held);  // no message waits for it
       const Agent agent = life.find("a");
-      CHECK(agent.is_queue_held().value());
+      CHECK(agent.status().value().queue_held);
       REQUIRE(agent.unpause().took_effect());
       REQUIRE(agent.send("new"));
       REQUIRE(life.find("b").send("at once"));
@@ -183,7 +183,7 @@ TEST_CASE("messages that waited begin no turn after a restart until their mailbo
     CHECK(life.restored[0].held_by_restart);
     const Agent agent = life.find("a");
     life.runtime.run_until_idle();
-    CHECK(agent.is_queue_held().value());
+    CHECK(agent.status().value().queue_held);
     CHECK(life.llm.calls() == 0);
     REQUIRE(agent.release_queue().took_effect());
     life.runtime.run_until_idle();
@@ -879,10 +879,10 @@ TEST_CASE("what a child has used of its parent's budget survives a restart", "[p
     life.runtime.poll();
     REQUIRE(child.send("x"));
     life.runtime.run_until_idle();
-    CHECK(parent.subtree_spent().value().tokens == 42);
+    CHECK(parent.spent(Scope::subtree).value().tokens == 42);
   }
   const Life life(store);
-  CHECK(life.tree->find("parent").value().subtree_spent().value().tokens == 42);
+  CHECK(life.tree->find("parent").value().spent(Scope::subtree).value().tokens == 42);
 }
 
 TEST_CASE("a turn in progress counts in the budgets of the agent's ancestors after a kill",
@@ -904,7 +904,7 @@ TEST_CASE("a turn in progress counts in the budgets of the agent's ancestors aft
   const auto after_kill = [&] {
     MemoryStore left = store;
     const Life next(left, {.turns = InterruptedTurns::end});
-    return next.tree->find("parent").value().subtree_spent().value();
+    return next.tree->find("parent").value().spent(Scope::subtree).value();
   };
   while (child.state().value() != AgentState::waiting_llm) life.runtime.poll();
   CHECK(after_kill().turns == 1);

@@ -541,7 +541,7 @@ TEST_CASE("a budget of time that is used up stays so over a restart and an impor
     life.llm.enqueue(silence());
     const Agent agent = life.create("a");
     const Budget budget{.wall_clock = std::chrono::seconds(10)};
-    REQUIRE((subtree ? agent.grant_subtree(budget) : agent.grant(budget)));
+    REQUIRE((subtree ? agent.grant(budget, Scope::subtree) : agent.grant(budget)));
     REQUIRE(agent.send("go"));
     poll(life);
     clock.advance(std::chrono::seconds(11));
@@ -560,7 +560,7 @@ TEST_CASE("a budget of time that is used up stays so over a restart and an impor
     CHECK(agent.state().value() == AgentState::stopped);
     // A new grant is a new budget.
     REQUIRE((agent.grant({.wall_clock = std::chrono::seconds(10)}) &&
-             agent.grant_subtree({.wall_clock = std::chrono::seconds(10)})));
+             agent.grant({.wall_clock = std::chrono::seconds(10)}, Scope::subtree)));
     REQUIRE(agent.resume().took_effect());
     poll(life);
     REQUIRE(agent.send("go"));

@@ -552,7 +552,7 @@ TEST_CASE("a call of an agent whose mailbox a restart holds is done, and what wa
   const Agent helper = life.find("helper");
   static_cast<void>(helper.unpause());
   life.runtime.run_until_idle();
-  REQUIRE(helper.is_queue_held().value());
+  REQUIRE(helper.status().value().queue_held);
   REQUIRE(helper.queue_length().value() == 1);
   life.llm.enqueue(calls({call("c2", "helper", R"({"message":"two"})")}));
   life.llm.enqueue(answer("second"));
@@ -562,7 +562,7 @@ TEST_CASE("a call of an agent whose mailbox a restart holds is done, and what wa
   CHECK(Life::texts(helper) == std::vector<std::string>{"one", "first", "two", "second"});
   CHECK(Life::texts(life.find("boss")).back() == "done again");
   CHECK(helper.queue_length().value() == 1);
-  CHECK(helper.is_queue_held().value());
+  CHECK(helper.status().value().queue_held);
 }
 
 TEST_CASE("limits of a turn count over a restart", "[persist][turns]") {

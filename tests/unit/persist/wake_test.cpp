@@ -224,7 +224,8 @@ const std::vector<Step>& steps() {
        [](Stage& s) { REQUIRE(s["paused"].edit_queued(s.waiting.at(0), {.text = "other"})); }},
       {"remove_queued", Due::always, [](Stage& s) { REQUIRE(s["paused"].remove_queued(s.waiting.at(0))); }},
       {"grant", Due::stored, [](Stage& s) { REQUIRE(s["idle"].grant({.turns = 3})); }},
-      {"grant_subtree", Due::stored, [](Stage& s) { REQUIRE(s["idle"].grant_subtree({.turns = 3})); }},
+      {"grant of the subtree", Due::stored,
+       [](Stage& s) { REQUIRE(s["idle"].grant({.turns = 3}, Scope::subtree)); }},
       {"set_model", Due::stored, [](Stage& s) { REQUIRE(s["idle"].set_model("other")); }},
       {"set_llm", Due::stored, [](Stage& s) { REQUIRE(s["idle"].set_llm(&s.llm)); }},
       {"set_system_prompt", Due::stored, [](Stage& s) { REQUIRE(s["idle"].set_system_prompt("Be kind.")); }},
@@ -328,15 +329,14 @@ TEST_CASE("each function of the host wakes the loop for the work that it leaves"
 TEST_CASE("the table of functions that wake the loop names each public function of the loop thread",
           "[persist][loop][wake]") {
   // They read, or they are tested by the cases of their own.
-  std::set<std::string> known{
-      "questions",     "grants",         "tasks",           "message",           "roots",    "busy",
-      "parent",        "children",       "queued",          "conversation",      "context",  "spent",
-      "subtree_spent", "role",           "model",           "conversation_page", "turns_of", "poll",
-      "run_for",       "run_until_idle", "poll_descriptor", "next_deadline",     "on_wake",  "random",
-      "cancel",        "restore"};
+  std::set<std::string> known{"questions",     "grants",  "tasks",    "message",        "roots",
+                              "busy",          "parent",  "children", "queued",         "conversation",
+                              "context",       "spent",   "role",     "model",          "conversation_page",
+                              "turns",         "poll",    "run_for",  "run_until_idle", "poll_descriptor",
+                              "next_deadline", "on_wake", "random",   "cancel",         "restore"};
   for (const Step& step : steps()) known.insert(step.name.substr(0, step.name.find(' ')));
-  for (const char* header : {"agent_tree.hpp", "agent.hpp", "conversation.hpp", "checkpoint.hpp",
-                             "terminate_scope.hpp", "runtime.hpp", "tool.hpp"}) {
+  for (const char* header :
+       {"agent_tree.hpp", "agent.hpp", "checkpoint.hpp", "terminate_scope.hpp", "runtime.hpp", "tool.hpp"}) {
     const std::set<std::string> functions = loop_thread_functions_in(header);
     CAPTURE(header);
     CHECK_FALSE(functions.empty());

@@ -194,7 +194,7 @@ TEST_CASE("what a child uses counts once in the budgets above it and not in the 
     FakeClient::finish(*t.llm->find(agent.id()), std::move(outcome));
     t.settle();
   };
-  const std::uint64_t before = t.planner.subtree_spent().value().tokens;
+  const std::uint64_t before = t.planner.spent(Scope::subtree).value().tokens;
   const Agent child = t.child();
   t.llm->delta(child.id(), "x");
   end(child, 1000);
@@ -203,7 +203,7 @@ TEST_CASE("what a child uses counts once in the budgets above it and not in the 
   t.llm->delta("planner", "done");
   end(t.planner, 100);
   CHECK(t.planner.spent().value().tokens - own < 1000);
-  CHECK(t.planner.subtree_spent().value().tokens - t.planner.spent().value().tokens == 1001);
+  CHECK(t.planner.spent(Scope::subtree).value().tokens - t.planner.spent().value().tokens == 1001);
   CHECK(before < 1000);
   CHECK(t.result->usage.prompt_tokens < 1000);
 }

@@ -213,7 +213,7 @@ TEST_CASE("every function of a handle without an agent returns agent_not_found",
   CHECK(nobody.conversation().error().code == Errc::agent_not_found);
   CHECK(nobody.context().error().code == Errc::agent_not_found);
   CHECK(nobody.spent().error().code == Errc::agent_not_found);
-  CHECK(nobody.subtree_spent().error().code == Errc::agent_not_found);
+  CHECK(nobody.spent(Scope::subtree).error().code == Errc::agent_not_found);
   CHECK(nobody == Agent{});
 }
 

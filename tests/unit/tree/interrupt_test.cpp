@@ -247,7 +247,7 @@ TEST_CASE("what an interrupt does with the mailbox", "[tree][interrupt][X3]") {
   }
   SECTION("hold") {
     CHECK(agent.interrupt({.queue = hold}).accepted());
-    CHECK(agent.is_queue_held().value());
+    CHECK(agent.status().value().queue_held);
     CHECK(agent.send("four"));
     t.settle();
     CHECK(t.state("a") == AgentState::idle);
@@ -257,7 +257,7 @@ TEST_CASE("what an interrupt does with the mailbox", "[tree][interrupt][X3]") {
     t.settle();
     CHECK(t.seen.count("held a") == 1);
     CHECK(agent.release_queue().took_effect());
-    CHECK_FALSE(agent.is_queue_held().value());
+    CHECK_FALSE(agent.status().value().queue_held);
     CHECK(agent.release_queue().reason == Errc::not_held);
     t.settle();
     CHECK(t.seen.count("released a") == 1);
@@ -297,7 +297,7 @@ TEST_CASE("a hold outlasts a stop and a resume", "[tree][interrupt]") {
   CHECK(agent.resume().took_effect());
   CHECK(agent.send("one"));
   t.settle();
-  CHECK(agent.is_queue_held().value());
+  CHECK(agent.status().value().queue_held);
   CHECK(t.llm->calls() == 0);
   CHECK(agent.release_queue().took_effect());
   t.settle();
@@ -305,7 +305,7 @@ TEST_CASE("a hold outlasts a stop and a resume", "[tree][interrupt]") {
   CHECK(agent.terminate().took_effect());
   t.settle();
   const Agent next = t.root("b");  // in the same slot
-  CHECK_FALSE(next.is_queue_held().value());
+  CHECK_FALSE(next.status().value().queue_held);
 }
 
 TEST_CASE("an interrupt by the id of a message never ends another turn", "[tree][interrupt]") {
@@ -403,7 +403,7 @@ TEST_CASE("a hold of a subtree holds every mailbox in it until its release", "[t
   CHECK(parent.interrupt({.scope = Scope::subtree, .queue = hold}).accepted());
   for (const Agent& each : {parent, child, leaf}) {
     CHECK(each.send("x"));
-    CHECK(each.is_queue_held().value());
+    CHECK(each.status().value().queue_held);
   }
   t.settle();
   CHECK(t.llm->calls() == 1);
@@ -420,12 +420,12 @@ TEST_CASE("a hold of one agent does not hold the mailboxes below it", "[tree][in
   SECTION("after the release of its subtree") {
     CHECK(parent.release_queue().took_effect());
     CHECK(parent.interrupt({.queue = hold}).accepted());
-    CHECK(parent.is_queue_held().value());
-    CHECK_FALSE(child.is_queue_held().value());
+    CHECK(parent.status().value().queue_held);
+    CHECK_FALSE(child.status().value().queue_held);
   }
   SECTION("and does not narrow a hold of its subtree") {
     CHECK(parent.interrupt({.queue = hold}).accepted());
-    CHECK(child.is_queue_held().value());
+    CHECK(child.status().value().queue_held);
   }
 }
 

@@ -82,12 +82,12 @@ std::string grant(const Budget& budget, bool subtree) {
   TreeFixture t;
   const Agent agent = t.root("a", {.budget = {.turns = 3}, .subtree_budget = {.turns = 3}});
   t.ask(agent);
-  const Result<void> result = subtree ? agent.grant_subtree(budget) : agent.grant(budget);
+  const Result<void> result = subtree ? agent.grant(budget, Scope::subtree) : agent.grant(budget);
   const std::string message = result ? std::string() : result.error().message;
   CHECK(static_cast<bool>(result) == message.empty());
   CHECK(result.code() == (result ? Errc::none : Errc::invalid_config));
   CHECK(agent.spent().value().turns == (result && !subtree ? 0 : 1));  // a refused grant changes nothing
-  CHECK(agent.subtree_spent().value().turns == (result && subtree ? 0 : 1));
+  CHECK(agent.spent(Scope::subtree).value().turns == (result && subtree ? 0 : 1));
   return message;
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("no time-out ends in a pause that the loop has only begun to read",
                                                       [&](const Answer&) { ++closed; });
     t.settle();
     const Budget budget{.wall_clock = 10s};
-    CHECK((i % 2 == 0 ? agents.back().grant(budget) : agents.back().grant_subtree(budget)));
+    CHECK((i % 2 == 0 ? agents.back().grant(budget) : agents.back().grant(budget, Scope::subtree)));
   }
   CHECK(top.pause().took_effect());
   const int polls = GENERATE(0, 1, 5);

@@ -372,7 +372,7 @@ TEST_CASE("a budget of time stands still in a pause", "[tree][pause][budget]") {
   const bool granted_before = GENERATE(true, false);
   const auto grant = [&] {
     const Budget budget{.wall_clock = 10s};
-    CHECK((subtree ? agent.grant_subtree(budget) : agent.grant(budget)));
+    CHECK((subtree ? agent.grant(budget, Scope::subtree) : agent.grant(budget)));
   };
   if (granted_before) {
     grant();

@@ -32,7 +32,6 @@ Said ask_anywhere(AgentTree& tree, const Agent& agent) {
       {"interrupt of a subtree", agent.interrupt({.scope = Scope::subtree}).reason},
       {"interrupt of a message", agent.interrupt({.message = MessageId{1}}).reason},
       {"release_queue", agent.release_queue().reason},
-      {"is_queue_held", code_of(agent.is_queue_held())},
       {"pause", agent.pause().reason},
       {"unpause", agent.unpause().reason},
       {"renew", agent.renew().reason},
@@ -112,7 +111,7 @@ TEST_CASE("every refusal after the end of the Runtime says runtime_gone", "[tree
   }
   CHECK_FALSE(agent.exists());
   CHECK(agent.grant({.turns = 1}).code() == Errc::runtime_gone);
-  CHECK(agent.grant_subtree({.turns = 1}).code() == Errc::runtime_gone);
+  CHECK(agent.grant({.turns = 1}, Scope::subtree).code() == Errc::runtime_gone);
   CHECK(t.tree->cancel_task("t_1").reason == Errc::runtime_gone);
   CHECK(agent.state().error().message == "the Runtime of this tree was destroyed");
 }

@@ -43,6 +43,11 @@ TEST_CASE("a verb with a scope that it does not have is refused, and changes not
   CHECK(t.state("child") == AgentState::stopped);
 
   for (const Scope scope : {Scope::descendants, Scope::with_forks}) {
+    CHECK(parent.spent(scope).code() == Errc::invalid_config);
+    const Result<void> granted = parent.grant({.turns = 0}, scope);
+    REQUIRE_FALSE(granted);
+    CHECK(granted.error().code == Errc::invalid_config);
+    CHECK(granted.error().message == "the scope of a budget is agent or subtree");
     const Result<std::string> exported = export_agents(parent, {.scope = scope});
     REQUIRE_FALSE(exported);
     CHECK(exported.error().code == Errc::invalid_config);

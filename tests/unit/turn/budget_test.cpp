@@ -326,12 +326,12 @@ TEST_CASE("a child uses the subtree budgets of its ancestors but not their own b
   const Agent child = t.child(parent, "c", limited({.tokens = 500}));
   t.ask(child);
   CHECK(t.asked_for() == 488U);
-  CHECK(root.subtree_spent().value().tokens_reserved == 500);
+  CHECK(root.spent(Scope::subtree).value().tokens_reserved == 500);
   t.complete("c", {8, 12, 20});
   CHECK(child.spent().value().tokens == 20);
-  CHECK(root.subtree_spent().value().tokens == 20);
+  CHECK(root.spent(Scope::subtree).value().tokens == 20);
   CHECK(parent.spent().value().tokens == 0);
-  CHECK(parent.subtree_spent().value().turns == 1);
+  CHECK(parent.spent(Scope::subtree).value().turns == 1);
   t.ask(child);
   t.complete("c", {8, 12, 20});
   CHECK(child.send("question").accepted());
@@ -351,14 +351,14 @@ TEST_CASE("two siblings cannot reserve the same tokens", "[turn][budget][G15]") 
   const Agent two = t.child(parent, "2", spec);
   t.ask(one);
   t.ask(two);
-  CHECK(parent.subtree_spent().value().tokens_reserved == 100);
+  CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 100);
   t.complete("1", {8, 2, 10});
-  CHECK(parent.subtree_spent().value().tokens == 10);
-  CHECK(parent.subtree_spent().value().tokens_reserved == 48);
+  CHECK(parent.spent(Scope::subtree).value().tokens == 10);
+  CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 48);
   const Agent three = t.child(parent, "3", spec);
   t.ask(three);  // the rest is free again
   CHECK(t.asked_for() == 30U);
-  CHECK(parent.subtree_spent().value().tokens_reserved == 90);
+  CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 90);
   const Agent four = t.child(parent, "4", spec);
   CHECK(four.send("question").accepted());
   t.settle();
@@ -372,7 +372,7 @@ TEST_CASE("two siblings cannot reserve the same tokens", "[turn][budget][G15]") 
   t.complete("2", {90, 10, 100});  // and now it is spent
   t.settle();
   CHECK(t.state("p") == AgentState::stopped);
-  CHECK(parent.subtree_spent().value().tokens_reserved == 0);
+  CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 0);
 }
 
 TEST_CASE("without usage from the provider the tokens are estimated", "[turn][budget][G15]") {
@@ -449,13 +449,13 @@ TEST_CASE("what was reserved before a grant does not free what is reserved after
   const Agent one = t.child(parent, "1", spec);
   const Agent two = t.child(parent, "2", spec);
   t.ask(one);
-  CHECK(parent.grant_subtree({.tokens = 100}));
+  CHECK(parent.grant({.tokens = 100}, Scope::subtree));
   t.ask(two);
-  CHECK(parent.subtree_spent().value().tokens_reserved == 52);
+  CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 52);
   t.complete("1", {8, 2, 10});
-  CHECK(parent.subtree_spent().value().tokens_reserved == 52);
+  CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 52);
   t.complete("2", {8, 2, 10});
-  CHECK(parent.subtree_spent().value().tokens_reserved == 0);
+  CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 0);
 }
 
 TEST_CASE("a token counter that throws is replaced by the estimate", "[turn][budget][G15][G16]") {
@@ -555,7 +555,7 @@ TEST_CASE("an agent with only prices in its spec is charged", "[turn][budget][G1
   const Agent child = t.child(parent, "c", {.prices = {.prompt = 1e6, .completion = 1e6}});
   t.ask(child);
   t.complete("c", {8, 2, 10});
-  CHECK(std::abs(parent.subtree_spent().value().cost - 10) < 1e-6);
+  CHECK(std::abs(parent.spent(Scope::subtree).value().cost - 10) < 1e-6);
 }
 
 // More agents than the stopping thread itself cuts.

@@ -71,8 +71,8 @@ TEST_CASE("the ended turn reports the usage of a client that ends its call withi
     CHECK(t.end.result->outcome == (verb == Verb::abort ? TurnOutcome::aborted : TurnOutcome::stopped));
     CHECK(t.end.result->usage == provider_usage);
     CHECK(t.end.result->cost == provider_cost);
-    CHECK(parent.subtree_spent().value().tokens == 107);
-    CHECK(parent.subtree_spent().value().tokens_reserved == 0);
+    CHECK(parent.spent(Scope::subtree).value().tokens == 107);
+    CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 0);
   }
 }
 
@@ -88,8 +88,8 @@ TEST_CASE("the ended turn reports the usage of an outcome that comes before the 
     t.settle();
     CHECK(t.end.result->usage == provider_usage);
     CHECK(t.end.result->cost == provider_cost);
-    CHECK(parent.subtree_spent().value().tokens == 107);
-    CHECK(parent.subtree_spent().value().tokens_reserved == 0);
+    CHECK(parent.spent(Scope::subtree).value().tokens == 107);
+    CHECK(parent.spent(Scope::subtree).value().tokens_reserved == 0);
   }
 }
 
