@@ -54,7 +54,7 @@ AGENTCORE_NAME_TABLE(Errc, none, missing_agent_id, agent_not_found, runtime_gone
                      store_unavailable, store_read_only, store_full, store_corrupt, store_newer, store_failed,
                      store_fenced)
 std::string_view to_string(Errc code) noexcept {
-  return code == Errc::none ? std::string_view() : detail::core::names_of<Errc>.name(code);
+  return code == Errc::none ? "" : detail::core::names_of<Errc>.name(code);
 }
 
 AGENTCORE_NAMES(LogLevel, debug, info, warning, error)

@@ -8,17 +8,20 @@
 
 namespace agentcore::detail::core {
 
-// A table: entry i is the name of the enumerator with the value i, as it is spelled.
-template <typename Enum, std::size_t count>
+// A table: entry i is the name of the enumerator with the value i, as it is spelled. A name ends with a NUL,
+// which does not count: hosts print data() of what to_string() returns.
+template <typename Enum, std::size_t count, std::size_t bytes>
 class EnumNames {
  public:
   // `spelled` has the enumerators `values` as they stand in the source, with commas between them.
-  constexpr EnumNames(const Enum (&values)[count], std::string_view spelled) noexcept {
+  constexpr EnumNames(const Enum (&values)[count], const char (&spelled)[bytes]) noexcept {
+    std::size_t at = 0;
     for (std::size_t i = 0; i < count; ++i) {
       is_in_order_ = is_in_order_ && static_cast<std::size_t>(values[i]) == i;
-      spelled.remove_prefix(spelled.find_first_not_of(", \n"));
-      names_[i] = spelled.substr(0, spelled.find(','));
-      spelled.remove_prefix(names_[i].size());
+      while (spelled[at] == ',' || spelled[at] == ' ' || spelled[at] == '\n') ++at;
+      begins_[i] = at;
+      for (; spelled[at] != ',' && spelled[at] != '\0'; ++at) text_[at] = spelled[at];
+      sizes_[i] = at - begins_[i];
     }
   }
 
@@ -28,19 +31,20 @@ class EnumNames {
   // "unknown" for a value that has no enumerator.
   constexpr std::string_view name(Enum value) const noexcept {
     const auto index = static_cast<std::size_t>(value);
-    return index < count ? names_[index] : std::string_view("unknown");
+    return index < count ? std::string_view(&text_[begins_[index]], sizes_[index]) : "unknown";
   }
 
-  constexpr std::optional<Enum> value(std::string_view name) const noexcept {
+  constexpr std::optional<Enum> value(std::string_view name_of_one) const noexcept {
     for (std::size_t i = 0; i < count; ++i)
-      if (names_[i] == name) return static_cast<Enum>(i);
+      if (name(static_cast<Enum>(i)) == name_of_one) return static_cast<Enum>(i);
     return std::nullopt;
   }
 
   static constexpr std::size_t size() noexcept { return count; }
 
  private:
-  std::array<std::string_view, count> names_;
+  std::array<char, bytes> text_{};  // the names, with NULs between them
+  std::array<std::size_t, count> begins_{}, sizes_{};
   bool is_in_order_ = true;
 };
 

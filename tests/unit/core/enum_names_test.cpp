@@ -40,6 +40,7 @@ void check_values(std::index_sequence<values...>) {
     else
       CHECK(to_string(value) == spelled);
     CHECK(names.insert(to_string(value)).second);
+    CHECK(*to_string(value).end() == '\0');  // hosts print data()
   };
   (check(static_cast<Enum>(values), spelling<static_cast<Enum>(values)>()), ...);
   CHECK(names.size() > 1);
