@@ -163,7 +163,8 @@ TEST_CASE("the host can stop all when the store fails", "[persist][failure]") {
   life.runtime.poll();
   store.failure = full;
   REQUIRE(agent.send("x"));
-  life.runtime.run_for(std::chrono::milliseconds(5));
+  for (int polls = 0; polls < 20 && agent.state().value() != AgentState::stopped; ++polls)
+    life.runtime.poll();
   CHECK(agent.state().value() == AgentState::stopped);
   store.failure = {};
   REQUIRE(life.tree->flush());
