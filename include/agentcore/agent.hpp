@@ -99,8 +99,8 @@ class AGENTCORE_API Agent {
     return send(detail::text_message(std::string(std::forward<decltype(text)>(text))), std::move(options));
   }
 
-  /// Ends the agent's current model call. The agent becomes `idle` and takes its next message. Tool calls and
-  /// background tasks are not ended, and descendants are not affected.
+  /// An interrupt() of the model call alone: ends it, if there is one. The agent becomes `idle` and takes its
+  /// next message. Tool calls and background tasks are not ended, and descendants are not affected.
   ///
   /// Has taken effect when it returns (G1); the clean-up follows on the loop thread (G4). Never blocks. May
   /// be called from any callback, including a callback of this agent.

@@ -15,7 +15,8 @@
 namespace agentcore {
 
 /// The reason of a failure or a refusal. to_string() returns the name of the enumerator, which is also the
-/// form that is used in protocols.
+/// form that is used in protocols. Only the state in which a verb has found an agent has words of its own
+/// over HTTP: "stopping", "stopped" and "terminating".
 enum class Errc : unsigned char {
   none,  ///< no error; to_string() returns ""
 
@@ -124,7 +125,8 @@ enum class Errc : unsigned char {
   store_fenced,       ///< another tree was restored from the store since, and has taken the agents over
 };
 
-/// The name of the enumerator, e.g. "agent_not_found"; "" for Errc::none.
+/// The name of the enumerator, e.g. "agent_not_found"; "" for Errc::none. As with all functions of this name
+/// that return a std::string_view, the name is followed by a NUL: data() is a C string.
 AGENTCORE_API std::string_view to_string(Errc code) noexcept;
 
 /// An error as a value.
@@ -150,7 +152,9 @@ namespace detail {
 [[noreturn]] AGENTCORE_API void throw_bad_result(const Error& error);
 }  // namespace detail
 
-/// A value or an Error, with the interface of std::expected<T, Error>.
+/// A value or an Error, with the interface of std::expected<T, Error>. Two kinds of functions return
+/// something else: a message that was sent has an id (SendResult), and a verb that finds nothing to do has
+/// neither failed nor taken effect (VerbResult).
 ///
 /// value() throws BadResultAccess if there is no value. `*`, `->` and error() do not check in every build:
 /// what they return must be there. An assertion says so, with the file and the line, in programs that are
