@@ -67,8 +67,11 @@ std::uint32_t MessagePool::take() {
   while (const auto number = static_cast<std::uint32_t>(head)) {
     const std::uint32_t next = (*this)[number].next.load(std::memory_order_relaxed);
     if (free_.compare_exchange_weak(head, pack(head, next), std::memory_order_acq_rel,
-                                    std::memory_order_acquire))
+                                    std::memory_order_acquire)) {
+      core::Atomic<std::uint64_t>& id = (*this)[number].id;
+      id.store(id.load(std::memory_order_relaxed) & ~free, std::memory_order_release);
       return number;
+    }
   }
   if (slab_.size() >= max_cells) throw std::bad_alloc();
   const std::uint32_t number = slab_.grow() + 1;
@@ -82,7 +85,7 @@ void MessagePool::restore(std::vector<MessageId> ids, std::uint64_t sequence) {
   for (const MessageId id : ids) {
     while (slab_.size() < number_of(id)) {
       const std::uint32_t number = slab_.grow() + 1;
-      (*this)[number].id.store(first_id_ | number, std::memory_order_release);
+      (*this)[number].id.store(first_id_ | number | free, std::memory_order_release);
       if (number < number_of(id)) give(number, number);
     }
     (*this)[number_of(id)].id.store(id.value, std::memory_order_release);
@@ -91,7 +94,7 @@ void MessagePool::restore(std::vector<MessageId> ids, std::uint64_t sequence) {
 
 void MessagePool::end_id(Cell& cell) noexcept {
   const std::uint64_t next = (cell.id.load(std::memory_order_relaxed) + next_id) & ~marks;
-  cell.id.store(std::max(next, first_id_ | number_of(cell)), std::memory_order_release);
+  cell.id.store(std::max(next, first_id_ | number_of(cell)) | free, std::memory_order_release);
 }
 
 void MessagePool::release(std::uint32_t number) noexcept {

@@ -104,6 +104,9 @@ class MessagePool {
   static constexpr std::uint64_t withdrawn = std::uint64_t{1} << 63;  // no turn may begin with it
   static constexpr std::uint64_t begun = std::uint64_t{1} << 62;      // its turn has begun
   static constexpr std::uint64_t marks = withdrawn | begun;
+  // In Cell::id of a cell without a message, beside the id of the next one: so it is not the id of a message
+  // yet.
+  static constexpr std::uint64_t free = std::uint64_t{1} << 61;
 
   // A cell's number (index + 1), ready for a message. @threadsafe
   std::uint32_t take();

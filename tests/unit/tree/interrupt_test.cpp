@@ -2,6 +2,7 @@
 #include "support/drive/tool_turn.hpp"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 using namespace agentcore;
@@ -523,4 +524,22 @@ TEST_CASE("an interrupt of a subtree during the pass of another one ends all tur
   CHECK(early.interrupt(InterruptOptions(options)).took_effect());
   t.settle();
   CHECK(t.seen.count("ended") == 12);
+}
+
+TEST_CASE("an interrupt of a message that was not sent yet does not drop it later",
+          "[tree][interrupt][G10]") {
+  TreeFixture t;
+  const Agent a = t.root("a"), b = t.root("b");
+  REQUIRE(a.pause().took_effect());
+  REQUIRE(b.pause().took_effect());
+  std::set<std::uint64_t> next;  // the ids that the places of these messages have next
+  for (int i = 0; i < 100; ++i) next.insert(a.send("one").id.value + (std::uint64_t{1} << 28));
+  REQUIRE(a.drop_queue().value() == 100);
+  for (const std::uint64_t id : next) CHECK(a.interrupt({.message = {id}}).reason == Errc::turn_over);
+  std::size_t met = 0;
+  for (int i = 0; i < 100; ++i) met += next.count(b.send("two").id.value);
+  CHECK(met != 0);
+  t.settle();
+  CHECK(b.queue_length().value() == 100);
+  CHECK(t.seen.count("dropped b") == 0);
 }
