@@ -183,7 +183,8 @@ struct SteerOptions {
   SteerFallback fallback = SteerFallback::queue;  ///< What becomes of it if the turn ends before.
 };
 
-/// What became of a steered message.
+/// What became of a steered message. Each one that Agent::steer() has taken is in exactly one event Steered,
+/// with its fate.
 enum class SteerFate : unsigned char {
   delivered,  ///< it is in the history of the running turn, and the next model call sends it
   queued,     ///< it begins the next turn: it is a message like any other now

@@ -149,15 +149,16 @@ Result<std::vector<ConversationTurn>> Agent::turns() const {
 }
 Result<void> Agent::acknowledge(const Acknowledgement& seen) const {
   return on_any_thread(core_, [&](auto& shared) -> Result<void> {
-    switch (const Errc refused = tree::acknowledge(shared, node_, seen)) {
-      case Errc::none:
-        return {};
-      case Errc::turn_over:
+    const Errc refused = tree::acknowledge(shared, node_, seen);
+    if (refused == Errc::none) return {};
+    try {
+      if (refused == Errc::turn_over)
         return Error{refused, "the turn of message " + to_string(seen.message) + " is not in progress"};
-      case Errc::invalid_config:
+      if (refused == Errc::invalid_config)
         return Error{refused, "Acknowledgement::call is 0; the first model call of a turn is 1"};
-      default:
-        return shared.missing(tree::no_agent_text);
+      return shared.missing(tree::no_agent_text);
+    } catch (const std::bad_alloc&) {
+      return Error{refused};  // without a text
     }
   });
 }

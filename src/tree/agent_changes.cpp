@@ -52,7 +52,7 @@ Result<void> change_spec(TreeShared& tree, core::NodeId id, const std::function<
 
 namespace {
 
-Result<void> answered(Errc refused) {
+Result<void> answered(Errc refused) try {
   switch (refused) {
     case Errc::none:
       return {};
@@ -71,6 +71,8 @@ Result<void> answered(Errc refused) {
     default:
       return Error{refused, "the agent of the question is being stopped or deleted, or is stopped"};
   }
+} catch (const std::bad_alloc&) {
+  return Error{refused};  // without a text
 }
 
 }  // namespace

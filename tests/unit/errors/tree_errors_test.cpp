@@ -217,3 +217,22 @@ ErrorRows test::tree_errors() {
 TEST_CASE("every error of creating and finding agents has its text", "[errors][tree]") {
   check(tree_errors());
 }
+
+#ifndef RACES_WATCHED
+TEST_CASE("without memory a refusal has its code and no text", "[errors][tree]") {
+  TreeFixture t;
+  const Agent agent = t.root("a");
+  Result<void> answered, acknowledged;
+  {
+    const FailingAllocation failing(1, 100);
+    answered = t.tree->answer("q_9", "so");
+    acknowledged = agent.acknowledge({MessageId{7}, 1, 1});
+  }
+  REQUIRE_FALSE(answered);
+  CHECK(answered.error().code == Errc::question_not_found);
+  CHECK(answered.error().message.empty());
+  REQUIRE_FALSE(acknowledged);
+  CHECK(acknowledged.error().code == Errc::turn_over);
+  CHECK(acknowledged.error().message.empty());
+}
+#endif
