@@ -35,7 +35,8 @@ constexpr const char* usage =
     "after)\n"
     "  --sweep N    runs the script once for each call that can fail; of the allocations for each N-th\n"
     "  --pairs N    runs it N times with two calls failing, chosen by --seed\n"
-    "  --counts     prints how often what was done\n";
+    "  --counts     prints how often what was done\n"
+    "SIGINT and SIGTERM end it after the seed that runs, with what it has found until then.\n";
 
 // A script with faults is not made smaller: their numbers would mean other calls.
 int report(const Script& script, const Outcome& outcome, bool shrink, const Faults& faults = {}) {
@@ -73,6 +74,14 @@ extern "C" void print_seed(int signal_number) {
   if (length > 0) static_cast<void>(!write(STDOUT_FILENO, text, static_cast<std::size_t>(length)));
   std::signal(signal_number, SIG_DFL);
   std::raise(signal_number);
+}
+
+// The seed that runs is the last one then. A second signal ends the process at once.
+volatile std::sig_atomic_t interrupted_by = 0;
+
+extern "C" void interrupt(int signal_number) {
+  interrupted_by = signal_number;
+  std::signal(signal_number, SIG_DFL);
 }
 
 constexpr unsigned seconds_of_a_run = 300;
@@ -130,10 +139,11 @@ int main(int argc, char** argv) {
     return 0;
   }
   for (const int signal_number : {SIGSEGV, SIGABRT, SIGFPE, SIGALRM}) std::signal(signal_number, print_seed);
+  for (const int signal_number : {SIGINT, SIGTERM}) std::signal(signal_number, interrupt);
   Counts all;
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t done = 0, failed = 0;
-  for (; done < runs; ++done) {
+  for (; done < runs && interrupted_by == 0; ++done) {
     const auto passed = std::chrono::steady_clock::now() - begin;
     if (seconds != 0 && passed > std::chrono::seconds(seconds)) break;
     const Script script = script_of_seed(seed + done);
@@ -154,6 +164,7 @@ int main(int argc, char** argv) {
   }
   if (counts) print(all);
   std::cout << done << " runs from seed " << seed << ": "
-            << (failed == 0 ? "nothing was wrong" : std::to_string(failed) + " failed") << '\n';
+            << (failed == 0 ? "nothing was wrong" : std::to_string(failed) + " failed") << std::endl;
+  if (interrupted_by != 0) std::raise(interrupted_by);
   return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,7 @@
 #include "sim/tool_rules.hpp"
 
+#include <algorithm>
+
 namespace agentcore::sim {
 namespace {
 
@@ -12,6 +14,11 @@ bool is_simulated(const std::string& tool) {
 bool notes_its_end(const std::string& tool) {
   return tool == "never" || tool == "safe" || tool == "careful" || tool == "task" || tool == "finish" ||
          tool == "blocking";
+}
+
+bool has_result(const Agent& agent, const std::string& call_id) {
+  const auto history = agent.conversation();
+  return history && std::ranges::find(history.value(), call_id, &ChatMessage::tool_call_id) != history->end();
 }
 
 }  // namespace
@@ -78,15 +85,12 @@ bool ToolRules::has_begun(const Note& note) {
 void ToolRules::check_restored(const AgentTree& tree) {
   for (const auto& [id, note] : before_) {
     // A background task that has just begun is known by its call.
-    if (!note.open || note.is_simulated || unknown_.contains(id) || id.starts_with("task_")) continue;
+    if (!note.open || note.is_simulated || reported_.contains(id) || id.starts_with("task_")) continue;
     const auto agent = tree.find(note.agent);
     if (!agent) continue;
-    const auto history = agent.value().conversation();
-    if (!history) continue;
-    bool has_result = false;
-    for (const ChatMessage& message : history.value())
-      has_result = has_result || message.tool_call_id == note.call_id;
-    verdict_.require(has_result, "G14", "a call that had begun is not reported as of unknown effect: " + id);
+    if (!agent.value().conversation()) continue;
+    verdict_.require(has_result(agent.value(), note.call_id), "G14",
+                     "a call that had begun is not reported as of unknown effect: " + id);
   }
 }
 
@@ -107,9 +111,13 @@ void ToolRules::see(const Event& event) {
       if (note.agent == agent) note.open = false;
   }
   if (const auto* started = event.get<TurnStarted>()) messages_[agent] = started->message;
-  if (const auto* restored = event.get<AgentRestored>())
+  if (const auto* restored = event.get<AgentRestored>()) {
     for (const InterruptedCall& call : restored->interrupted_calls)
-      unknown_.insert(call_key(agent, call.call_id));
+      reported_.insert(call_key(agent, call.call_id));
+    // An observer of this event may drop the end of the history.
+    for (const auto& [id, note] : before_)
+      if (note.open && note.agent == agent && has_result(event.agent(), note.call_id)) reported_.insert(id);
+  }
   if (const auto* started = event.get<ToolStarted>()) {
     Note& note = notes_[call_key(agent, started->call_id)];
     // The library has made this id before, in a process whose call the store does not have.

@@ -51,7 +51,7 @@ class ToolRules {
     }
     is_left_ = false;
     before_ = notes_;
-    unknown_.clear();
+    reported_.clear();
     made_.clear();
   }
   void asked(const std::string& agent, const std::string& call_id) {
@@ -90,7 +90,7 @@ class ToolRules {
   std::map<std::string, Note> before_;         // of earlier processes
   std::map<std::string, MessageId> messages_;  // of the turn of each agent
   std::set<MessageId> simulated_;
-  std::set<std::string> unknown_;            // reported so by the last restore
+  std::set<std::string> reported_;           // as of unknown effect, or in the history, by the last restore
   std::map<std::string, std::string> made_;  // the call of each idempotency key, in this process
 };
 

@@ -61,6 +61,13 @@ std::string digest_of(const std::string& body) {
   return std::to_string(body.size()) + '#' + std::to_string(hash % 10'000);
 }
 
+// The console has no place for its connection, and has read nothing of it.
+bool is_without_place(const Answered& answer) {
+  if (answer.status != 503) return false;
+  if (answer.asked.request == Request::follow_agent) return answer.header("Connection") == "close";  // HEAD
+  return answer.body.find("as many connections as") != answer.body.npos;
+}
+
 std::optional<Errc> refusal_of_message(const std::string& error) {
   for (const Errc code : {Errc::agent_stopped, Errc::agent_stopping, Errc::agent_terminating})
     if (error == to_string(code)) return code;
@@ -143,6 +150,8 @@ void World::check_status(const Answered& answer) {
                             request != Request::no_such_route && request != Request::other_site;
   require(status != 408 || asked.in_pieces || setup_[Knob::small_io] > 1, "a request that came at once");
   if (status == 408) return;
+  if (is_without_place(answer))
+    return require(setup_[Knob::small_limits] != 0 || console_may_fail(), "too many");
   require((status == 403) == (request == Request::other_site) || !asked.is_complete, "of another site");
   if (needs_access && asked.access == AccessBy::nothing && asked.is_complete)
     require(status == 401 || status == 413, "a request without a token");
