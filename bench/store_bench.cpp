@@ -74,7 +74,7 @@ class NewFile {
   const std::string path_;
 };
 
-SharedAgentSpec stored_spec(Ref<LlmClient> model) {
+SharedAgentSpec stored_spec(SharedOrBorrowed<LlmClient> model) {
   AgentSpec spec;
   spec.llm = std::move(model);
   spec.system_prompt = "You are short.";
@@ -82,7 +82,7 @@ SharedAgentSpec stored_spec(Ref<LlmClient> model) {
   return std::make_shared<const AgentSpec>(std::move(spec));
 }
 
-RestoreOptions with_code(RestoreOptions options, Ref<LlmClient> model) {
+RestoreOptions with_code(RestoreOptions options, SharedOrBorrowed<LlmClient> model) {
   options.code.add_llm("main", std::move(model));
   return options;
 }

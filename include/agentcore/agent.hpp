@@ -440,14 +440,14 @@ class AGENTCORE_API Agent {
   Result<void> set_model(std::string model) const;
   /// Replaces AgentSpec::llm, from the next model call on. Null: TreeOptions::llm. `name`: CodeNames::llm.
   /// @loop_thread
-  Result<void> set_llm(Ref<LlmClient> llm, std::string name = {}) const;
+  Result<void> set_llm(SharedOrBorrowed<LlmClient> llm, std::string name = {}) const;
   /// Replaces the system prompt, from the next model call on. Empty: none.
   /// @loop_thread
   Result<void> set_system_prompt(std::string system_prompt) const;
   /// Replaces AgentSpec::tools, from the next model call on. Null: none. Tool calls that have begun continue
   /// with the tools that they began with. `name`: CodeNames::tools.
   /// @loop_thread
-  Result<void> set_tools(Ref<ToolRegistry> tools, std::string name = {}) const;
+  Result<void> set_tools(SharedOrBorrowed<ToolRegistry> tools, std::string name = {}) const;
 
   /// Calls `callback` on the loop thread for each event of type T of this agent, until the Subscription is
   /// reset or destroyed, or the agent is deleted. The events of its descendants are not included. Throws

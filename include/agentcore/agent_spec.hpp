@@ -8,7 +8,7 @@
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/tool_policy.hpp>
 
 #include <concepts>
@@ -104,7 +104,7 @@ struct AgentSpec {
   std::string model = {};
   /// The client for the agent's model calls. Null: TreeOptions::llm. If that is null too and there is no
   /// `handler`, each turn fails with `no_llm_client`.
-  Ref<LlmClient> llm = {};
+  SharedOrBorrowed<LlmClient> llm = {};
   /// If set, messages are passed to this function and not to a model. The answers of Agent::simulate() are
   /// not.
   MessageHandler handler = {};
@@ -143,7 +143,7 @@ struct AgentSpec {
   ToolChoice tool_choice = {};
 
   /// The tools that the agent may call. The agents whose specs name the same registry share it. Null: none.
-  Ref<ToolRegistry> tools = {};
+  SharedOrBorrowed<ToolRegistry> tools = {};
   /// How the model calls the tools.
   ToolProtocol tool_protocol = ToolProtocol::native;
   /// How often in one turn a refused answer is returned to the model together with the reason, and the model

@@ -6,8 +6,8 @@
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
-#include <agentcore/ref.hpp>
 #include <agentcore/restore.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/subscription.hpp>
 #include <agentcore/tool_policy.hpp>
 
@@ -25,7 +25,7 @@ namespace agentcore {
 /// Options of an AgentTree. No duration may be negative.
 struct TreeOptions {
   /// The client for agents whose AgentSpec::llm is null. Null: none.
-  Ref<LlmClient> llm = {};
+  SharedOrBorrowed<LlmClient> llm = {};
   /// Maximum number of agents on the path from a root to a leaf, both included; 1 to 250.
   std::uint8_t max_depth = 64;
   /// Maximum number of agents that exist at a time; 1 to 134,000,000.
@@ -65,7 +65,7 @@ struct TreeOptions {
   /// need not approve (ToolSpec::needs_approval). See ToolPolicy.
   ToolPolicy tool_policy = {};
   /// Gets a record of each stop and delete, e.g. a ReceiptFile. Null: none are made.
-  Ref<StopAudit> audit = {};
+  SharedOrBorrowed<StopAudit> audit = {};
 };
 
 /// A turn, a model call, a tool call or a background task that runs now. It is listed from before its start
@@ -189,7 +189,7 @@ class AGENTCORE_API AgentTree {
   /// Then no agent exists, and the store has what it had; the numbers of the next ids may have risen. To try
   /// again, create a new AgentTree: this one may refuse a second call.
   /// @loop_thread
-  Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options = {});
+  Result<RestoreReport> restore(SharedOrBorrowed<Store> store, RestoreOptions options = {});
   /// Writes to the store everything that has changed, and returns when it is there: also if a commit has
   /// failed before. Blocks as long as the store does. Without a store it does nothing. If nothing has
   /// changed, an empty batch is committed, which says whether the store can still be written.

@@ -29,9 +29,9 @@
 #include <agentcore/no_limit.hpp>
 #include <agentcore/pause_token.hpp>
 #include <agentcore/question.hpp>
-#include <agentcore/ref.hpp>
 #include <agentcore/restore.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/stop_audit.hpp>
 #include <agentcore/stop_origin.hpp>
 #include <agentcore/store.hpp>

@@ -5,7 +5,7 @@
 #include <agentcore/context.hpp>
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/tool_policy.hpp>
 
 #include <functional>
@@ -41,9 +41,9 @@ class AGENTCORE_API CodeRegistry {
   ~CodeRegistry();
 
   /// For CodeNames::llm.
-  void add_llm(std::string name, Ref<LlmClient> client);
+  void add_llm(std::string name, SharedOrBorrowed<LlmClient> client);
   /// For CodeNames::tools.
-  void add_tools(std::string name, Ref<ToolRegistry> tools);
+  void add_tools(std::string name, SharedOrBorrowed<ToolRegistry> tools);
   /// For CodeNames::handler.
   void add_handler(std::string name, MessageHandler handler);
   /// For CodeNames::tool_policy.

@@ -7,7 +7,7 @@
 #include <agentcore/error.hpp>
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/stop_audit.hpp>
 #include <agentcore/subscription.hpp>
 
@@ -38,7 +38,7 @@ struct ConsoleOptions {
   /// The spec of agents that are created over HTTP. A request can set `id`, `model` and `system_prompt`.
   AgentSpec agent = {};
   /// Gets each record of Console::receipts(), for example a ReceiptFile. Null: none.
-  Ref<StopAudit> receipts_to = {};
+  SharedOrBorrowed<StopAudit> receipts_to = {};
   /// The maximum number of open connections; 1 to 100,000. If there are more, the oldest without a request is
   /// closed; if there is none, the one that has waited longest for its client, such as for the rest of a
   /// request; and if there is none either, the new one is refused with 503. The same is done where the

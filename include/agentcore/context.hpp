@@ -4,7 +4,7 @@
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/no_limit.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +60,7 @@ struct Compaction {
   /// The model that summarises. Its cost is computed with AgentSpec::prices. Empty: AgentSpec::model.
   std::string model = {};
   /// The client for that model call. Null: that of the agent.
-  Ref<LlmClient> llm = {};
+  SharedOrBorrowed<LlmClient> llm = {};
   /// Maximum number of tokens of a summary, at least 1. One that is cut off there is not used.
   std::uint32_t max_tokens = 2'000;
   /// Maximum number of tokens that all summaries of the agent may use, prompts included; no_limit: none

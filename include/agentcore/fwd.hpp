@@ -67,7 +67,7 @@ struct Usage;
 struct Window;
 
 template <typename T>
-class Ref;
+class SharedOrBorrowed;
 template <typename T>
 class Result;
 

@@ -6,7 +6,7 @@
 #include <agentcore/export.hpp>
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -218,8 +218,8 @@ struct HttpLlmOptions {
   std::string proxy = {};    ///< The proxy. Empty: as specified by the environment. "none": no proxy.
 
   PriceTable prices = {};  ///< For ChatOutcome::cost. A cost reported by the provider takes precedence.
-  Ref<HttpRecorder> recorder = {};    ///< Records every exchange. Null: nothing is recorded.
-  Ref<const HttpReplay> replay = {};  ///< Answers in place of the network. Null: the network.
+  SharedOrBorrowed<HttpRecorder> recorder = {};    ///< Records every exchange. Null: nothing is recorded.
+  SharedOrBorrowed<const HttpReplay> replay = {};  ///< Answers in place of the network. Null: the network.
 };
 
 /// An LlmClient over HTTP and TLS; the certificates of servers are always verified. Connections are kept and

@@ -8,7 +8,7 @@
 #include <agentcore/fwd.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/no_limit.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace agentcore {
 
 /// A client and a model that a router can use for a call.
 struct Route {
-  Ref<LlmClient> client = {};  ///< Required.
+  SharedOrBorrowed<LlmClient> client = {};  ///< Required.
   /// The model to request. Empty: the model of the request, or else the default model of the client.
   std::string model = {};
   /// The endpoint. Routes of the same endpoint share its slots, limits and circuit. Empty: one endpoint for
@@ -90,8 +90,9 @@ struct RouterOptions {
   std::vector<Route> routes = {};  ///< In order of preference; at least one.
   RetryPolicy retry = {};          ///< Whether and when a failed attempt is repeated.
   BreakerPolicy breaker = {};      ///< When the circuit of an endpoint opens.
-  Ref<CallSlots> call_slots = {};  ///< Slots shared with other routers. Null: slots with `limits`.
-  CallLimits limits = {};          ///< The limits of the router. Ignored if `call_slots` is set.
+  SharedOrBorrowed<CallSlots> call_slots =
+      {};                  ///< Slots shared with other routers. Null: slots with `limits`.
+  CallLimits limits = {};  ///< The limits of the router. Ignored if `call_slots` is set.
   /// Called before a call continues on another route or waits for its next attempt. An exception is logged
   /// and does not affect the call. Empty: not called.
   ///

@@ -5,7 +5,7 @@
 #include <agentcore/error.hpp>
 #include <agentcore/executor.hpp>
 #include <agentcore/export.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/store.hpp>
 
 #include <cstddef>
@@ -93,7 +93,7 @@ struct RestoreOptions {
   /// long as the disk does. No verb, no stop and no turn makes the loop wait for a commit that runs: an agent
   /// whose conversation is still to be read begins its turn after the commit. Functions that return a
   /// conversation, such as Agent::conversation(), wait for it if they are the first to use it.
-  Ref<Executor> executor = {};
+  SharedOrBorrowed<Executor> executor = {};
   /// Called on the loop thread when a commit has failed. It may call anything, and may destroy the tree.
   /// Empty: `retry`. Each failure is also logged.
   std::function<AfterStoreFailure(const Error& error)> on_failure = {};

@@ -7,7 +7,7 @@
 #include <agentcore/fwd.hpp>
 #include <agentcore/log.hpp>
 #include <agentcore/no_limit.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/subscription.hpp>
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct RunResult {
 struct RuntimeOptions {
   /// The clock of the Runtime; null: the steady clock of the system. A clock that is given by pointer must
   /// outlive the Runtime, and every call of a handle on another thread that began before its end.
-  Ref<Clock> clock = {};
+  SharedOrBorrowed<Clock> clock = {};
   /// The seed of Runtime::random(). 0: a seed from the system.
   std::uint64_t seed = 0;
   /// How the loop waits for descriptors.

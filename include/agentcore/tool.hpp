@@ -12,7 +12,7 @@
 #include <agentcore/llm_client.hpp>
 #include <agentcore/no_limit.hpp>
 #include <agentcore/question.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -259,7 +259,8 @@ AGENTCORE_API Tool make_tool(ToolSpec spec, ToolFunction function);
 ///           while (count < 1'000'000 && !context.stop().stop_requested()) ++count;
 ///           return agentcore::ToolResult::done(std::to_string(count));
 ///         }));
-AGENTCORE_API Tool make_blocking_tool(ToolSpec spec, Ref<Executor> executor, ToolFunction function);
+AGENTCORE_API Tool make_blocking_tool(ToolSpec spec, SharedOrBorrowed<Executor> executor,
+                                      ToolFunction function);
 
 /// Creates the tool `ask_human`. It asks the person the question in its argument `question`, with the
 /// suggested answers in its argument `choices`, if any, and returns the answer to the model. If the person

@@ -17,7 +17,7 @@ std::uint64_t seed_from(std::uint64_t given) {
 }  // namespace
 
 Engine::Engine(RuntimeOptions options)
-    : clock_(options.clock ? options.clock : Ref<Clock>(&system_clock_)),
+    : clock_(options.clock ? options.clock : SharedOrBorrowed<Clock>(&system_clock_)),
       log_sink_(std::move(options.log)),
       wait_(*clock_, *waker_, options.backend),
       work_(*clock_),

@@ -14,8 +14,8 @@
 #include <agentcore/clock.hpp>
 #include <agentcore/error.hpp>
 #include <agentcore/log.hpp>
-#include <agentcore/ref.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 
 #include <cassert>
 #include <cstddef>
@@ -162,7 +162,7 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
   void open_wait() AGENTCORE_RUNS_HOST_CODE;
 
   SystemClock system_clock_;
-  Ref<Clock> clock_;
+  SharedOrBorrowed<Clock> clock_;
   const core::HomeProcess home_;
   core::Atomic<bool> closed_{false};
   core::Atomic<std::thread::id> thread_{std::this_thread::get_id()};  // the loop thread

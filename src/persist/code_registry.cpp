@@ -35,8 +35,8 @@ void bind_code(const Named<T>& all, const char* what, const std::string& name, T
 }  // namespace
 
 struct CodeRegistry::Code {
-  Named<Ref<LlmClient>> llms;
-  Named<Ref<ToolRegistry>> tools;
+  Named<SharedOrBorrowed<LlmClient>> llms;
+  Named<SharedOrBorrowed<ToolRegistry>> tools;
   Named<MessageHandler> handlers;
   Named<ToolPolicy> policies;
   Named<TokenCounter> counters;
@@ -58,11 +58,11 @@ CodeRegistry::Code& CodeRegistry::own() {
   return *code_;
 }
 
-void CodeRegistry::add_llm(std::string name, Ref<LlmClient> client) {
+void CodeRegistry::add_llm(std::string name, SharedOrBorrowed<LlmClient> client) {
   require("add_llm", name, client);
   own().llms.insert_or_assign(std::move(name), std::move(client));
 }
-void CodeRegistry::add_tools(std::string name, Ref<ToolRegistry> tools) {
+void CodeRegistry::add_tools(std::string name, SharedOrBorrowed<ToolRegistry> tools) {
   require("add_tools", name, tools);
   own().tools.insert_or_assign(std::move(name), std::move(tools));
 }

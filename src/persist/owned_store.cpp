@@ -10,7 +10,7 @@
 
 namespace agentcore::detail::persist {
 
-Result<OwnedStore> OwnedStore::take(Ref<Store> store, StoreSync sync) {
+Result<OwnedStore> OwnedStore::take(SharedOrBorrowed<Store> store, StoreSync sync) {
   if (store->in_use_.exchange(true, std::memory_order_acquire))
     return Error{
         Errc::store_in_use,

@@ -4,7 +4,7 @@
 #include "persist/read_range.hpp"
 
 #include <agentcore/error.hpp>
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/store.hpp>
 
 #include <atomic>
@@ -21,7 +21,7 @@ class OwnedStore {
   // Takes the store, then begins the next epoch: what is read after that is what the last owner has
   // committed, because it commits nothing more. Errors: `store_in_use`, `store_fenced` (another owner was
   // faster), `store_newer`, `store_corrupt`, and those of the store. Throws std::bad_alloc.
-  static Result<OwnedStore> take(Ref<Store> store, StoreSync sync);
+  static Result<OwnedStore> take(SharedOrBorrowed<Store> store, StoreSync sync);
 
   OwnedStore(OwnedStore&& other) noexcept = default;
   OwnedStore(const OwnedStore&) = delete;
@@ -30,7 +30,7 @@ class OwnedStore {
   // Another tree may take the Store object.
   void release() noexcept { taken_ = nullptr; }
 
-  const Ref<Store>& ref() const noexcept { return store_; }
+  const SharedOrBorrowed<Store>& store() const noexcept { return store_; }
   std::uint64_t epoch() const noexcept { return epoch_; }
   // Gives the batch its epoch. What the store throws is an error.
   Result<void> commit(StoreBatch& batch, StoreSync sync);
@@ -39,10 +39,10 @@ class OwnedStore {
   Result<void> read(const RecordKey& first, const RecordKey& last, const VisitRecord& visit);
 
  private:
-  explicit OwnedStore(Ref<Store> store) noexcept : store_(std::move(store)) {}
+  explicit OwnedStore(SharedOrBorrowed<Store> store) noexcept : store_(std::move(store)) {}
   Result<void> begin_epoch(StoreSync sync);
 
-  Ref<Store> store_;
+  SharedOrBorrowed<Store> store_;
   std::uint64_t epoch_ = 0;
   // The flag of the Store object. Null: another object has it, or it was released.
   struct Released {

@@ -25,7 +25,8 @@ namespace {
 // the job without running it.
 class Job {
  public:
-  Job(std::shared_ptr<Commit> commit, std::shared_ptr<loop::Waker> waker, Ref<Store> store) noexcept
+  Job(std::shared_ptr<Commit> commit, std::shared_ptr<loop::Waker> waker,
+      SharedOrBorrowed<Store> store) noexcept
       : commit_(std::move(commit)), waker_(std::move(waker)), store_(std::move(store)) {}
   ~Job() {
     commit_->drop();
@@ -42,7 +43,7 @@ class Job {
  private:
   const std::shared_ptr<Commit> commit_;
   const std::shared_ptr<loop::Waker> waker_;
-  const Ref<Store> store_;
+  const SharedOrBorrowed<Store> store_;
 };
 
 Error went_on() {
@@ -158,7 +159,7 @@ bool Persistence::begin_urgent() {
 }
 
 void Persistence::start(StoreBatch&& changes, bool is_urgent) {
-  auto commit = std::make_shared<Commit>(*store_->ref(), options_.sync);
+  auto commit = std::make_shared<Commit>(*store_->store(), options_.sync);
   changes.set_epoch(store_->epoch());
   commit->set_batch(std::move(changes));
   commit_ = std::move(commit);
@@ -167,7 +168,7 @@ void Persistence::start(StoreBatch&& changes, bool is_urgent) {
 
 void Persistence::submit() noexcept {
   const bool submitted = tree_.engine.guarded("RestoreOptions::executor", [&] {
-    const auto job = std::make_shared<const Job>(commit_, tree_.engine.waker(), store_->ref());
+    const auto job = std::make_shared<const Job>(commit_, tree_.engine.waker(), store_->store());
     options_.executor->submit([job] { job->run(); });
   });
   if (submitted) return;

@@ -106,7 +106,7 @@ Tool close_tool(ToolRegistry::Impl& impl, std::string window_id) {
 
 namespace detail::tools {
 
-const ToolRegistry::Impl& registry_of(const Ref<ToolRegistry>& registry) {
+const ToolRegistry::Impl& registry_of(const SharedOrBorrowed<ToolRegistry>& registry) {
   static const ToolRegistry none;
   return registry ? registry->impl() : none.impl();
 }

@@ -48,7 +48,7 @@ struct OpenWindow {
 std::string native_name(std::string_view window_id, std::string_view action_id);
 
 // The registry of an agent; an empty one for agents without tools.
-const ToolRegistry::Impl& registry_of(const Ref<ToolRegistry>& registry);
+const ToolRegistry::Impl& registry_of(const SharedOrBorrowed<ToolRegistry>& registry);
 
 }  // namespace detail::tools
 

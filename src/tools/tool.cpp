@@ -94,7 +94,7 @@ ToolResult result_of(const ToolFunction& function, const nlohmann::json& argumen
 
 }  // namespace
 
-Tool make_blocking_tool(ToolSpec spec, Ref<Executor> executor, ToolFunction function) {
+Tool make_blocking_tool(ToolSpec spec, SharedOrBorrowed<Executor> executor, ToolFunction function) {
   if (!executor)
     throw std::invalid_argument("make_blocking_tool: the executor of '" + spec.name +
                                 "' is null; pass one, e.g. a ThreadPool");

@@ -214,7 +214,7 @@ Result<void> Agent::set_model(std::string model) const {
   return on_loop_thread(core_, "Agent::set_model", tree::change_spec, node_,
                         [&](AgentSpec& spec) { spec.model = std::move(model); });
 }
-Result<void> Agent::set_llm(Ref<LlmClient> llm, std::string name) const {
+Result<void> Agent::set_llm(SharedOrBorrowed<LlmClient> llm, std::string name) const {
   return on_loop_thread(core_, "Agent::set_llm", tree::change_spec, node_, [&](AgentSpec& spec) {
     spec.llm = std::move(llm);
     spec.code.llm = std::move(name);
@@ -224,7 +224,7 @@ Result<void> Agent::set_system_prompt(std::string system_prompt) const {
   return on_loop_thread(core_, "Agent::set_system_prompt", tree::change_spec, node_,
                         [&](AgentSpec& spec) { spec.system_prompt = std::move(system_prompt); });
 }
-Result<void> Agent::set_tools(Ref<ToolRegistry> tools, std::string name) const {
+Result<void> Agent::set_tools(SharedOrBorrowed<ToolRegistry> tools, std::string name) const {
   return on_loop_thread(core_, "Agent::set_tools", tree::change_spec, node_, [&](AgentSpec& spec) {
     spec.tools = std::move(tools);
     spec.code.tools = std::move(name);

@@ -57,7 +57,7 @@ AgentTree::~AgentTree() {
   core_->release();
 }
 
-Result<RestoreReport> AgentTree::restore(Ref<Store> store, RestoreOptions options) {
+Result<RestoreReport> AgentTree::restore(SharedOrBorrowed<Store> store, RestoreOptions options) {
   return on_loop_thread(core_, "AgentTree::restore", [&](auto&) {
     return core_->store_verbs().restore(std::move(store), std::move(options));
   });

@@ -72,7 +72,7 @@ void RestoreRecords::add_agent(StopRecord& record, const StoredAgentOfTree& agen
 void RestoreRecords::report() noexcept {
   for (const auto& record : records_) {
     if (tree_.is_closed()) return;
-    const Ref<StopAudit> audit = tree_.options.audit;  // it may destroy the tree
+    const SharedOrBorrowed<StopAudit> audit = tree_.options.audit;  // it may destroy the tree
     tree_.engine->guarded("StopAudit::record", [&] { audit->record(*record); });
   }
 }

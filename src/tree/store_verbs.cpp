@@ -53,7 +53,7 @@ bool ends_with(const Node& node, std::uint64_t turn) noexcept {
 
 }  // namespace
 
-std::optional<Error> StoreVerbs::problem_of(const Ref<Store>& store) const {
+std::optional<Error> StoreVerbs::problem_of(const SharedOrBorrowed<Store>& store) const {
   if (tree_.engine->closed() || tree_.is_closed())
     return Error{tree_.missing(), std::string(runtime_gone_text)};
   if (!store) return Error{Errc::invalid_config, "AgentTree::restore: the store is null"};
@@ -85,7 +85,7 @@ std::shared_ptr<persist::Persistence> StoreVerbs::attached(std::shared_ptr<persi
       std::move(store), std::move(options));
 }
 
-Result<RestoreReport> StoreVerbs::restore(Ref<Store> store, RestoreOptions options) {
+Result<RestoreReport> StoreVerbs::restore(SharedOrBorrowed<Store> store, RestoreOptions options) {
   assert(tree_.is_closed() || tree_.engine->on_loop_thread());
   if (auto problem = problem_of(store)) return *std::move(problem);
   const LoopEntry entry(tree_.lifetime);

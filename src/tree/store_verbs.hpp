@@ -33,7 +33,7 @@ class StoreVerbs {
         factory_(factory),
         hub_(hub) {}
 
-  Result<RestoreReport> restore(Ref<Store> store, RestoreOptions options);
+  Result<RestoreReport> restore(SharedOrBorrowed<Store> store, RestoreOptions options);
   Result<void> flush();
   // core::when_stored(). Throws std::bad_alloc.
   bool when_stored(std::function<void(const Result<void>&)> done, std::optional<std::string> stop_of);
@@ -46,7 +46,7 @@ class StoreVerbs {
   void close() noexcept;
 
  private:
-  std::optional<Error> problem_of(const Ref<Store>& store) const;
+  std::optional<Error> problem_of(const SharedOrBorrowed<Store>& store) const;
   std::shared_ptr<persist::Persistence> attached(std::shared_ptr<persist::OwnedStore> store,
                                                  RestoreOptions options) const;
   Result<void> create(StoredTree& stored, persist::Persistence& persistence);

@@ -104,9 +104,9 @@ void TreeCore::purge() {
     const auto data = std::exchange(node.data, nullptr);
   }
   const auto persistence = std::exchange(shared_.persistence, nullptr);  // its specs are the host's, too
-  const Ref<LlmClient> llm = std::exchange(shared_.options.llm, {});
+  const SharedOrBorrowed<LlmClient> llm = std::exchange(shared_.options.llm, {});
   const ToolPolicy policy = std::exchange(shared_.options.tool_policy, {});
-  const Ref<StopAudit> audit = std::exchange(shared_.options.audit, {});
+  const SharedOrBorrowed<StopAudit> audit = std::exchange(shared_.options.audit, {});
 }
 
 bool TreeCore::has_work() const noexcept {

@@ -76,7 +76,7 @@ std::size_t BackgroundTasks::running(const core::Node& node) const noexcept {
 Next BackgroundTasks::start(Turn turn, std::size_t index) {
   Operations& operations = context_.operations;
   PendingCall& call = turn.active().calls[index];
-  Ref<ToolRegistry> registry = turn.spec().tools;
+  SharedOrBorrowed<ToolRegistry> registry = turn.spec().tools;
   if (call.operation) {  // of its approval: the registry may have been replaced since
     registry = operations[call.operation].info->tools;
     operations.close(std::exchange(call.operation, {}));

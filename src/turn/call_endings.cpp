@@ -14,7 +14,7 @@ namespace agentcore::detail::turn {
 Next CallEndings::apply(Turn turn, PendingCall& call) {
   const std::unique_ptr<CallEnding> ending = context_.claims.take(CallRecords::key_of(turn, call));
   if (!ending) return Next::wait;
-  Ref<ToolRegistry> tools = turn.spec().tools;
+  SharedOrBorrowed<ToolRegistry> tools = turn.spec().tools;
   if (call.operation) {
     if (const auto& own = context_.operations[call.operation].info->tools) tools = own;
     release(call, ending->by_host ? DiscardReason::completed_by_host : DiscardReason::cancelled);
@@ -63,7 +63,7 @@ void CallEndings::write_cancel(Turn turn, PendingCall& call, const std::string& 
 }
 
 // True if the result was written. False: an observer has ended the turn.
-bool CallEndings::write_host_result(Turn turn, PendingCall& call, const Ref<ToolRegistry>& tools,
+bool CallEndings::write_host_result(Turn turn, PendingCall& call, const SharedOrBorrowed<ToolRegistry>& tools,
                                     ToolResult result) {
   ToolCallRecord& step = CallRecords::step_of(turn, call);
   step.mode = ToolMode::sync;

@@ -5,7 +5,7 @@
 #include "turn/turn.hpp"
 #include "turn/turn_context.hpp"
 
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/tool.hpp>
 
 #include <string>
@@ -30,7 +30,8 @@ class CallEndings {
  private:
   void release(PendingCall& call, DiscardReason late) noexcept;
   void write_cancel(Turn turn, PendingCall& call, const std::string& reason);
-  bool write_host_result(Turn turn, PendingCall& call, const Ref<ToolRegistry>& tools, ToolResult result);
+  bool write_host_result(Turn turn, PendingCall& call, const SharedOrBorrowed<ToolRegistry>& tools,
+                         ToolResult result);
 
   TurnContext& context_;
   CallRecords& records_;

@@ -141,7 +141,7 @@ void Operations::drop_timers_and_tools() noexcept {
   for (Operation& operation : slots_) {
     if (!operation.info) continue;
     operation.info->timer = Timer();
-    const Ref<ToolRegistry> tools =
+    const SharedOrBorrowed<ToolRegistry> tools =
         std::exchange(operation.info->tools, {});  // its end may run the host's code
   }
 }

@@ -10,8 +10,8 @@
 #include <agentcore/event.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/message.hpp>
-#include <agentcore/ref.hpp>
 #include <agentcore/runtime.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/verbs.hpp>
 
 #include <cstddef>
@@ -27,10 +27,10 @@ using core::OperationId;
 
 // The names of a tool call or a background task, and its time-out. Null for a model call.
 struct OperationInfo {
-  std::string id;                // of the call, or the task
-  std::string window_id;         // empty: an ordinary tool
-  std::string tool;              // its name
-  Ref<ToolRegistry> tools = {};  // what the agent had when the call began
+  std::string id;                             // of the call, or the task
+  std::string window_id;                      // empty: an ordinary tool
+  std::string tool;                           // its name
+  SharedOrBorrowed<ToolRegistry> tools = {};  // what the agent had when the call began
   // For ToolContext::idempotency_key(): ToolCallRecord::round and index, and a hash of the tool and the
   // arguments.
   std::uint32_t round = 0;

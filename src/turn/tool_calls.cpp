@@ -266,7 +266,7 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   const bool in_turn = find(node, id) != nullptr;
   const bool first = in_turn && context_.claims.claim({operation.agent, operation.info->id});
   const bool by_host = context_.claims.has_host_result({operation.agent, operation.info->id});
-  const Ref<ToolRegistry> tools = std::move(operation.info->tools);
+  const SharedOrBorrowed<ToolRegistry> tools = std::move(operation.info->tools);
   const std::uint64_t number = operation.turn;
   const CallNames names{operation.info->id, operation.info->window_id, operation.info->tool};
   operation.over = true;  // it asks nothing any more

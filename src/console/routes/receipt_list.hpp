@@ -1,7 +1,7 @@
 // ReceiptList: the last receipts of stops and deletes, for viewers.
 #pragma once
 
-#include <agentcore/ref.hpp>
+#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/stop_audit.hpp>
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace agentcore::detail::console {
 // Receipts are numbered from 1 on. @loop_thread
 class ReceiptList final : public StopAudit {
  public:
-  explicit ReceiptList(Ref<StopAudit> next) : next_(std::move(next)) {}
+  explicit ReceiptList(SharedOrBorrowed<StopAudit> next) : next_(std::move(next)) {}
 
   void record(const StopRecord& record) override;
 
@@ -30,7 +30,7 @@ class ReceiptList final : public StopAudit {
  private:
   static constexpr std::size_t kept = 1000;
 
-  Ref<StopAudit> next_;  // gets each record, too; null: none
+  SharedOrBorrowed<StopAudit> next_;  // gets each record, too; null: none
   std::deque<std::string> records_;
   std::uint64_t first_ = 1;
 };

@@ -71,7 +71,7 @@ struct FakeSource final : agentcore::detail::loop::Source {
 // A poll with these options has time for everything, so that the result does not depend on the machine's
 // speed.
 inline agentcore::RuntimeOptions with(agentcore::LoopBackend backend = agentcore::LoopBackend::automatic,
-                                      agentcore::Ref<agentcore::Clock> clock = {}) {
+                                      agentcore::SharedOrBorrowed<agentcore::Clock> clock = {}) {
   agentcore::RuntimeOptions options;
   options.backend = backend;
   options.clock = clock;

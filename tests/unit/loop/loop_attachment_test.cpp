@@ -101,7 +101,7 @@ TEST_CASE("an attachment says why there is no descriptor for a foreign loop", "[
   const std::string case_of = GENERATE("clock", "poll", "none left", "gone");
   CAPTURE(case_of);
   std::optional<Runtime> runtime(with(case_of == "poll" ? LoopBackend::poll : LoopBackend::automatic,
-                                      case_of == "clock" ? &clock : Ref<Clock>()));
+                                      case_of == "clock" ? &clock : SharedOrBorrowed<Clock>()));
   LoopAttachment attachment(*runtime);
   if (case_of == "gone") {
     runtime.reset();

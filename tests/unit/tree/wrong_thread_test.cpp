@@ -349,7 +349,9 @@ TEST_CASE("a client that delivers on its own thread fails the call, and says why
   CarelessClient careless;
   const bool routed = GENERATE(false, true);
   LlmRouter router{runtime, {.routes = {{.client = &careless}}, .retry = {.max_attempts = 1}}};
-  AgentTree tree{runtime, {.llm = routed ? Ref<LlmClient>(&router) : Ref<LlmClient>(&careless)}};
+  AgentTree tree{
+      runtime,
+      {.llm = routed ? SharedOrBorrowed<LlmClient>(&router) : SharedOrBorrowed<LlmClient>(&careless)}};
   std::vector<std::string> deltas, errors;
   std::vector<Errc> codes;
   const auto seen =
