@@ -49,7 +49,7 @@ void measure_send_from_another_thread() {
   std::size_t handled = 0;
   Forest forest;
   AgentSpec spec = *counting_spec(handled);
-  spec.mailbox_limit = 65'000;
+  spec.limits.mailbox = 65'000;
   const Agent agent = forest.tree.create(std::move(spec)).value();
   const std::uint64_t begin = now();
   std::jthread sender([&] {

@@ -31,7 +31,7 @@ int main() {
              end && end->result->outcome == agentcore::TurnOutcome::failed)
       std::fprintf(stderr, "%s\n", end->result->error.message.c_str());
   });
-  const agentcore::Agent agent = tree.create({.max_tokens = 200}).value();
+  const agentcore::Agent agent = tree.create({.model = {.max_tokens = 200}}).value();
   if (!agent.send("Why is the sky blue?")) return 1;
   const bool done = runtime.run_until_idle().is_idle();
   // [/snippet]

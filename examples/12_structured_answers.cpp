@@ -17,12 +17,13 @@ int main() {
 
   // [snippet: structured]
   agentcore::AgentSpec spec;
-  spec.response_format = {.kind = agentcore::ResponseFormat::Kind::json_schema,
-                          .name = "weather",
-                          .schema = R"({"type":"object","required":["city","degrees"],
-                                        "properties":{"city":{"type":"string"},"degrees":{"type":"number"}},
-                                        "additionalProperties":false})"};
-  spec.max_repairs = 1;  // the default: the model is asked again once in a turn
+  spec.model.response_format = {.kind = agentcore::ResponseFormat::Kind::json_schema,
+                                .name = "weather",
+                                .schema = R"({"type":"object","required":["city","degrees"],
+                                              "properties":{"city":{"type":"string"},
+                                                            "degrees":{"type":"number"}},
+                                              "additionalProperties":false})"};
+  spec.limits.repairs = 1;  // the default: the model is asked again once in a turn
   const agentcore::Agent agent = tree.create(std::move(spec)).value();
 
   std::string shown;  // what a view shows of the answer while it arrives

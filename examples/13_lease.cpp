@@ -28,7 +28,8 @@ int main() {
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
 
   // [snippet: lease]
-  const agentcore::Agent guards = tree.create({.id = "guards", .lease = milliseconds(500)}).value();
+  const agentcore::Agent guards =
+      tree.create({.id = "guards", .limits = {.lease = milliseconds(500)}}).value();
   const agentcore::Agent gate = guards.create_child({.id = "gate"}).value();  // the lease covers it, too
   auto changes = guards.on<agentcore::StateChanged>([](const agentcore::StateChanged& change) {
     if (change.to == agentcore::AgentState::stopped && change.cause == agentcore::StopCause::lease)

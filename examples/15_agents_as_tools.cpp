@@ -62,7 +62,7 @@ int main() {
   agentcore::testing::ScriptedClient llm{runtime, model};
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
   const agentcore::Agent planner =
-      tree.create({.id = "planner", .tools = agents_as_tools(), .parallel_tools = 2}).value();
+      tree.create({.id = "planner", .tools = agents_as_tools(), .limits = {.parallel_tools = 2}}).value();
 
   std::string answer;
   bool researched = false;

@@ -65,13 +65,13 @@ Json spec_json(const agentcore::detail::persist::StoredSpec& stored) {
   replace(object, "role", name_of(spec.role));
   replace(object, "tool_protocol", name_of(spec.tool_protocol));
   replace(object, "partial_answers", to_string(spec.partial_answers));
-  replace(object, "tool_choice", tool_choice_json(spec.tool_choice));
+  replace(object, "tool_choice", tool_choice_json(spec.model.tool_choice));
   replace_duration(object, "turn_timeout", "turn_timeout_seconds");
   replace_duration(object, "lease", "lease_seconds");
   for (const char* const budget : {"budget", "subtree_budget"})
     if (object.contains(budget)) replace_duration(object[budget], "wall_clock", "wall_clock_seconds");
   if (object.contains("response_format"))
-    object["response_format"]["kind"] = name_of(spec.response_format.kind);
+    object["response_format"]["kind"] = name_of(spec.model.response_format.kind);
   if (object.contains("context"))
     replace(object["context"], "volatile_place", to_string(spec.context.volatile_place));
   if (!stored.unnamed.empty()) object["code"]["unnamed"] = stored.unnamed;

@@ -63,7 +63,7 @@ class AGENTCORE_API Agent {
   std::string id() const;
 
   /// Returns the effective state of the agent (see AgentState). If its lease, or that of an ancestor, has run
-  /// out (AgentSpec::lease), the call first stops the agent of that lease.
+  /// out (AgentLimits::lease), the call first stops the agent of that lease.
   /// Errors: `agent_not_found`, `runtime_gone`.
   /// @threadsafe
   Result<AgentState> state() const;
@@ -129,7 +129,7 @@ class AGENTCORE_API Agent {
   ///     agentcore::SendResult steered = agent.steer("Shorter, please.");
   ///     if (!steered) std::fprintf(stderr, "refused: %s\n", to_string(steered.reason).data());
   ///
-  /// `message.priority` has no effect while a turn runs. At most AgentSpec::mailbox_limit steered messages
+  /// `message.priority` has no effect while a turn runs. At most AgentLimits::mailbox steered messages
   /// wait (`mailbox_full`).
   ///
   /// Has taken effect when it returns (G1): with SteerWhen::now, no delta of the ended call follows. Never
@@ -169,8 +169,8 @@ class AGENTCORE_API Agent {
   /// result nevertheless. Reasons for `refused` as those of pause(). Never blocks.
   /// @threadsafe
   UnpauseResult unpause() const;
-  /// Renews the lease of the agent: it ends AgentSpec::lease after this call. Takes less than a microsecond.
-  /// Leases of ancestors and descendants are not renewed.
+  /// Renews the lease of the agent: it ends AgentLimits::lease after this call. Takes less than a
+  /// microsecond. Leases of ancestors and descendants are not renewed.
   ///
   /// Reasons for `refused`: `no_lease` (the agent has no lease of its own), `lease_expired` (the lease has
   /// run out: the agent is being stopped, or was), `agent_not_found`, `runtime_gone`. Never blocks.
@@ -402,7 +402,7 @@ class AGENTCORE_API Agent {
   ///
   /// The new agent has the budgets of the spec, that of its summaries included, from zero; budgets of
   /// ancestors count it like any other child. It has no children, and nothing that runs: no queued messages,
-  /// questions, background tasks or grants, no pause and no lease of its own (AgentSpec::lease is not
+  /// questions, background tasks or grants, no pause and no lease of its own (AgentLimits::lease is not
   /// copied).
   ///
   ///     agentcore::Agent other = agent.fork({.id = "draft-2", .at = 3}).value();
@@ -412,8 +412,8 @@ class AGENTCORE_API Agent {
   /// @loop_thread
   Result<Agent> fork(ForkOptions options = {}) const;
   /// Returns what was used of a budget since it was granted: with Scope::agent, by the agent, of its own
-  /// (AgentSpec::budget); with Scope::subtree, by the agent and its descendants, of that of the subtree
-  /// (AgentSpec::subtree_budget). Without a limit nothing is counted: turns, tokens and cost are 0.
+  /// (AgentLimits::budget); with Scope::subtree, by the agent and its descendants, of that of the subtree
+  /// (AgentLimits::subtree_budget). Without a limit nothing is counted: turns, tokens and cost are 0.
   /// Errors: `agent_not_found`, `runtime_gone`, `invalid_config` (another scope).
   /// @loop_thread
   Result<Spent> spent(Scope scope = Scope::agent) const;
@@ -427,9 +427,9 @@ class AGENTCORE_API Agent {
 
   /// Returns AgentSpec::role. Errors: `agent_not_found`, `runtime_gone`. @loop_thread
   Result<AgentRole> role() const;
-  /// Returns AgentSpec::model, or its replacement. Errors: as role(). @loop_thread
+  /// Returns ModelOptions::name, or its replacement. Errors: as role(). @loop_thread
   Result<std::string> model() const;
-  /// Replaces AgentSpec::model, from the next model call on. Empty: the client's default.
+  /// Replaces ModelOptions::name, from the next model call on. Empty: the client's default.
   ///
   ///     if (agentcore::Result<void> changed = agent.set_model("gpt-4o"); !changed)
   ///       std::fprintf(stderr, "refused: %s\n", changed.error().message.c_str());

@@ -83,42 +83,15 @@ struct CodeNames {
   bool operator==(const CodeNames&) const = default;
 };
 
-/// The configuration of an agent. All fields have defaults.
+/// What is sent with the model calls of an agent, and what they cost. All fields have defaults.
 ///
 ///     agentcore::AgentSpec spec;
-///     spec.id = "planner";
-///     spec.system_prompt = "You plan trips.";
-///     spec.tools = tools;  // a std::shared_ptr<agentcore::ToolRegistry>
-///     spec.budget = {.tokens = 100'000};
-///     agentcore::Agent planner = tree.create(std::move(spec)).value();
+///     spec.model = {.name = "gpt-4.1", .temperature = 0.2, .max_tokens = 2'000};
 ///
-/// The fields are checked when the agent is created: a value out of range is refused with `invalid_config`,
-/// unless the field names another error.
-struct AgentSpec {
-  /// Unique in the tree; UTF-8, at most 255 bytes, not beginning with '@'. Empty: an id is generated
-  /// ("@17.1"; in the second tree of a Runtime "@2:17.1"). Errors: `invalid_agent_id`, `agent_exists`.
-  std::string id = {};
-  /// The first message of every model call. Empty: the system message of `history`, if there is one.
-  std::string system_prompt = {};
+/// The summaries of ContextOptions::compact have a model and a token limit of their own (Compaction).
+struct ModelOptions {
   /// The name of the model. Empty: the client's default.
-  std::string model = {};
-  /// The client for the agent's model calls. Null: TreeOptions::llm. If that is null too and there is no
-  /// `handler`, each turn fails with `no_llm_client`.
-  SharedOrBorrowed<LlmClient> llm = {};
-  /// If set, messages are passed to this function and not to a model. The answers of Agent::simulate() are
-  /// not.
-  MessageHandler handler = {};
-  /// Protection against verbs.
-  AgentRole role = AgentRole::normal;
-  /// Maximum number of messages in the mailbox, 1 to 65,000. Empty: TreeOptions::mailbox_limit. Messages that
-  /// a verb has dropped (AbortOptions::queue, QueueAction::drop) do not count when the verb has
-  /// returned. Before the loop runs, as many messages can be dropped as the mailbox takes, but at least
-  /// 1,024.
-  std::optional<std::uint16_t> mailbox_limit = {};
-  /// True: a message to the stopped agent resumes it. False: the message is refused. If an ancestor is
-  /// stopped or has a deferred stop pending (StopOptions::when), or the `lease` of the agent has run out, the
-  /// message is refused in both cases, and the agent stays stopped.
-  bool auto_resume = false;
+  std::string name = {};
   /// Sampling temperature, 0 to 2. Empty: not sent.
   std::optional<double> temperature = {};
   /// Maximum number of tokens of one answer, at least 1. Empty: not sent.
@@ -141,32 +114,50 @@ struct AgentSpec {
   /// Applies to the model calls of a turn up to its first tool calls; the later model calls of the turn may
   /// answer in words. `named` without a name is refused.
   ToolChoice tool_choice = {};
+  /// Whether the model may ask for several tool calls in one answer. Empty: not sent.
+  std::optional<bool> parallel_tool_calls = {};
+  /// Lets the provider find the cached beginning of the agent's requests again (ChatRequest::cache_key); at
+  /// most 64 bytes. Empty: a text that is made from the id of the agent.
+  std::string cache_key = {};
+  /// The prices of the model, for budgets with a cost, and for TurnResult::cost where the client reports no
+  /// cost.
+  Prices prices = {};
+};
 
-  /// The tools that the agent may call. The agents whose specs name the same registry share it. Null: none.
-  SharedOrBorrowed<ToolRegistry> tools = {};
-  /// How the model calls the tools.
-  ToolProtocol tool_protocol = ToolProtocol::native;
+/// How much an agent may do, use and wait. All fields have defaults.
+///
+///     agentcore::AgentSpec spec;
+///     spec.limits = {.tool_rounds = 100,
+///                    .turn_timeout = std::chrono::minutes(5),
+///                    .budget = {.tokens = 200'000}};
+struct AgentLimits {
+  /// Maximum number of messages in the mailbox, 1 to 65,000. Empty: TreeOptions::mailbox_limit. Messages that
+  /// a verb has dropped (AbortOptions::queue, QueueAction::drop) do not count when the verb has
+  /// returned. Before the loop runs, as many messages can be dropped as the mailbox takes, but at least
+  /// 1,024.
+  std::optional<std::uint16_t> mailbox = {};
   /// How often in one turn a refused answer is returned to the model together with the reason, and the model
   /// is asked again. 0: never. One limit for both kinds of refused answers:
   ///
   ///   - With ToolProtocol::text, an answer whose tool calls cannot be read. It counts as an answer with tool
   ///     calls. Beyond the limit it is an answer in words, and TurnResult::parse_error is set.
-  ///   - An answer that does not match `response_format`. Beyond the limit the turn fails with
+  ///   - An answer that does not match ModelOptions::response_format. Beyond the limit the turn fails with
   ///     `invalid_answer`; at once, if the answer is a refusal or a content filter ended it.
   ///
   /// Each time is a model call like any other: it has usage, draws on budgets and is ended by verbs. The
   /// event ModelCallEnded precedes it. The refused answer and the reason are sent with that model call alone:
   /// they are not part of the conversation.
-  std::uint16_t max_repairs = 1;
+  std::uint16_t repairs = 1;
   /// Maximum number of answers with tool calls in one turn. After that many, the next answer must be in
   /// words: if it has tool calls, they are not run, and the turn fails with `tool_round_limit`. An agent that
   /// works with files or programs needs more, 100 for example. no_limit is accepted.
-  std::uint16_t max_tool_rounds = 12;
-  /// Whether the model may ask for several tool calls in one answer. Empty: not sent.
-  std::optional<bool> parallel_tool_calls = {};
+  std::uint16_t tool_rounds = 12;
   /// Maximum number of tool calls of one answer that run concurrently. Their results are kept in the order of
   /// the calls. 1, and also 0: one after the other.
   std::uint16_t parallel_tools = 1;
+  /// Maximum number of background tasks of the agent at a time; a call that would begin another one is
+  /// refused (ToolRefused). 0: tools of ToolMode::async run as ToolMode::sync.
+  std::uint16_t background_tasks = 0;
   /// The time-out of one turn, from its beginning: model calls, back-offs, tool calls and waits for people
   /// together; >= 0. After it the turn fails with Errc::deadline_exceeded, and the agent goes on with its
   /// next message. SendOptions::deadline, which describes this, applies instead where it is earlier. Read
@@ -182,19 +173,57 @@ struct AgentSpec {
   /// and also runs in a pause, and while the machine sleeps (Clock::boot_time()). Not for AgentRole::user.
   /// no_limit: none.
   Duration lease = no_limit;
-  /// What is kept of an answer that was not completed. The kept part is an assistant message with the mark of
-  /// its interruption (ChatMessage::interruption), and TurnResult::partial. Its tool calls and its reasoning
-  /// are never kept, and nothing is kept if only white space is left.
-  PartialAnswers partial_answers = PartialAnswers::drop;
+  /// Limits what the agent itself uses.
+  Budget budget = {};
+  /// Limits what the agent and all its descendants use together.
+  Budget subtree_budget = {};
+};
+
+/// The configuration of an agent. All fields have defaults.
+///
+///     agentcore::AgentSpec spec;
+///     spec.id = "planner";
+///     spec.system_prompt = "You plan trips.";
+///     spec.model.name = "gpt-4.1";
+///     spec.tools = tools;  // a std::shared_ptr<agentcore::ToolRegistry>
+///     spec.limits.budget = {.tokens = 100'000};
+///     agentcore::Agent planner = tree.create(std::move(spec)).value();
+///
+/// The same with designated initializers: `{.id = "planner", .model = {.name = "gpt-4.1"}, .limits = ...}`.
+///
+/// The fields are checked when the agent is created: a value out of range is refused with `invalid_config`,
+/// unless the field names another error.
+struct AgentSpec {
+  /// Unique in the tree; UTF-8, at most 255 bytes, not beginning with '@'. Empty: an id is generated
+  /// ("@17.1"; in the second tree of a Runtime "@2:17.1"). Errors: `invalid_agent_id`, `agent_exists`.
+  std::string id = {};
+  /// The first message of every model call. Empty: the system message of `history`, if there is one.
+  std::string system_prompt = {};
+  /// The model, and what is sent with each call of it.
+  ModelOptions model = {};
+  /// The client for the agent's model calls. Null: TreeOptions::llm. If that is null too and there is no
+  /// `handler`, each turn fails with `no_llm_client`.
+  SharedOrBorrowed<LlmClient> llm = {};
+  /// If set, messages are passed to this function and not to a model. The answers of Agent::simulate() are
+  /// not.
+  MessageHandler handler = {};
+  /// Protection against verbs.
+  AgentRole role = AgentRole::normal;
+  /// True: a message to the stopped agent resumes it. False: the message is refused. If an ancestor is
+  /// stopped or has a deferred stop pending (StopOptions::when), or the lease of the agent has run out
+  /// (AgentLimits::lease), the message is refused in both cases, and the agent stays stopped.
+  bool auto_resume = false;
+
+  /// The tools that the agent may call. The agents whose specs name the same registry share it. Null: none.
+  SharedOrBorrowed<ToolRegistry> tools = {};
+  /// How the model calls the tools.
+  ToolProtocol tool_protocol = ToolProtocol::native;
   /// Decides which tool calls of the agent may run. Empty: TreeOptions::tool_policy alone. See ToolPolicy.
   ToolPolicy tool_policy = {};
-  /// Maximum number of background tasks of the agent at a time; a call that would begin another one is
-  /// refused (ToolRefused). 0: tools of ToolMode::async run as ToolMode::sync.
-  std::uint16_t background_tasks = 0;
 
-  /// Lets the provider find the cached beginning of the agent's requests again (ChatRequest::cache_key); at
-  /// most 64 bytes. Empty: a text that is made from the id of the agent.
-  std::string cache_key = {};
+  /// How much the agent may do, use and wait.
+  AgentLimits limits = {};
+
   /// How much of the conversation is sent to the model.
   ContextOptions context = {};
   /// The conversation to continue, for example Agent::conversation() of an earlier run. Must be valid
@@ -202,19 +231,15 @@ struct AgentSpec {
   /// `system_prompt` must be empty or equal to it. If the last question has no answer, it is marked as
   /// stopped. Error: `invalid_history`.
   std::vector<ChatMessage> history = {};
+  /// What is kept of an answer that was not completed. The kept part is an assistant message with the mark of
+  /// its interruption (ChatMessage::interruption), and TurnResult::partial. Its tool calls and its reasoning
+  /// are never kept, and nothing is kept if only white space is left.
+  PartialAnswers partial_answers = PartialAnswers::drop;
 
-  /// Limits what the agent itself uses.
-  Budget budget = {};
-  /// Limits what the agent and all its descendants use together.
-  Budget subtree_budget = {};
   /// The names of the code above. In a tree with a store (AgentTree::restore()), a field of the spec that is
   /// empty and has a name here is taken from RestoreOptions::code; a name that is not there is refused with
   /// `invalid_config`. In a tree without a store they have no effect.
   CodeNames code = {};
-
-  /// The prices of the agent's model, for budgets with a cost, and for TurnResult::cost where the client
-  /// reports no cost.
-  Prices prices = {};
 };
 
 /// A spec that many equal agents share: create it once, and no agent needs a copy of it. AgentSpec::id is

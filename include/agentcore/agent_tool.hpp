@@ -14,7 +14,7 @@ namespace agentcore {
 /// Options of make_agent_tool().
 struct AgentToolOptions {
   /// The description of the tool. Without `parameters`, the tool takes one argument, the text `message`.
-  /// `timeout` not set: no time-out. Set it, or AgentSpec::turn_timeout or a budget of the child; otherwise
+  /// `timeout` not set: no time-out. Set it, or AgentLimits::turn_timeout or a budget of the child; otherwise
   /// only the time-outs of the model's client limit a call.
   ToolSpec tool = {};
   /// The agent that a call works with, a child of the agent that makes the call. Without AgentSpec::id each
@@ -61,7 +61,7 @@ struct AgentToolOptions {
 /// The child counts in the subtree budgets above it and in TreeOptions::max_depth; a call that would exceed a
 /// limit fails with the reason. It does not count in TurnResult::usage of its parent. ToolContext::deadline()
 /// is also the deadline of the child's message. Calls of one answer run side by side as far as
-/// AgentSpec::parallel_tools allows.
+/// AgentLimits::parallel_tools allows.
 ///
 /// A pause of the parent pauses the child. A deferred stop (StopOptions::when) of the parent, or above it,
 /// lets the turn of the child begin and end, because it belongs to a call that runs; messages of others to

@@ -30,7 +30,7 @@ struct TreeOptions {
   std::uint8_t max_depth = 64;
   /// Maximum number of agents that exist at a time; 1 to 134,000,000.
   std::uint32_t max_agents = 16'000'000;
-  /// Maximum number of messages in the mailbox of an agent whose AgentSpec::mailbox_limit is empty; 1 to
+  /// Maximum number of messages in the mailbox of an agent whose AgentLimits::mailbox is empty; 1 to
   /// 65,000.
   std::uint16_t mailbox_limit = 1000;
   /// Maximum size of a message in bytes: text, sender and parts together; also of ToolResult::parts. At least
@@ -43,7 +43,7 @@ struct TreeOptions {
   /// forgotten first, and all of an agent are forgotten when it is deleted.
   std::uint32_t kept_results = 100;
   /// Maximum number of times that a model is asked again in one turn, for whatever reason: a steered message
-  /// (SteerWhen::now), an answer that is refused (AgentSpec::max_repairs). 0: never.
+  /// (SteerWhen::now), an answer that is refused (AgentLimits::repairs). 0: never.
   std::uint32_t max_reasks = 16;
   /// How long a stop or a delete waits for an operation that ignores its stop token before the operation is
   /// given up. Also how long a call may go on after it was cancelled (Agent::cancel_call(),

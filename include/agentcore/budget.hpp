@@ -11,18 +11,19 @@
 
 namespace agentcore {
 
-/// Limits for one agent (AgentSpec::budget) or for an agent and its descendants (AgentSpec::subtree_budget).
-/// Each field is agentcore::no_limit by default. 0 permits nothing: no turn, no token, no cost, no time.
+/// Limits for one agent (AgentLimits::budget) or for an agent and its descendants
+/// (AgentLimits::subtree_budget). Each field is agentcore::no_limit by default. 0 permits nothing: no turn,
+/// no token, no cost, no time.
 ///
 ///     agentcore::AgentSpec spec;
-///     spec.budget = {.tokens = 200'000, .cost = 1.50, .wall_clock = std::chrono::minutes(10)};
-///     spec.prices = {.prompt = 2.50, .completion = 10};  // per million tokens
+///     spec.limits.budget = {.tokens = 200'000, .cost = 1.50, .wall_clock = std::chrono::minutes(10)};
+///     spec.model.prices = {.prompt = 2.50, .completion = 10};  // per million tokens
 ///     agentcore::Agent agent = tree.create(std::move(spec)).value();
 ///     agentcore::Spent used = agent.spent().value();
 ///
 /// Before a model call, the expected usage is reserved: the tokens of the prompt as counted (see
-/// TokenCounter), and AgentSpec::max_tokens for the answer, or 4,096 if that is empty. If less is left, the
-/// answer is limited to what is left. After the call, the reservation is replaced by the usage that the
+/// TokenCounter), and ModelOptions::max_tokens for the answer, or 4,096 if that is empty. If less is left,
+/// the answer is limited to what is left. After the call, the reservation is replaced by the usage that the
 /// provider reports, or by agentcore's own count if the provider reports none.
 ///
 /// The agent that has the budget is stopped with StopCause::budget, and its subtree with it, if too little is
@@ -36,13 +37,13 @@ struct Budget {
   std::uint64_t turns = no_limit;
   /// Tokens of prompts and answers together.
   std::uint64_t tokens = no_limit;
-  /// In the currency of Prices; 0 to 1e15, or no_limit. It needs AgentSpec::prices, or a model client that
+  /// In the currency of Prices; 0 to 1e15, or no_limit. It needs ModelOptions::prices, or a model client that
   /// reports costs; with neither it has no effect. Without prices no cost is reserved: a call is refused only
   /// after the limit was exceeded.
   double cost = no_limit;
   /// Time since the agent was created or the budget was granted, also while the agent is idle or stopped. It
   /// does not run while the agent is paused, by itself or by an ancestor (Agent::pause()). Not negative.
-  /// AgentSpec::turn_timeout limits each turn instead, and stops nothing.
+  /// AgentLimits::turn_timeout limits each turn instead, and stops nothing.
   Duration wall_clock = no_limit;
 
   /// Returns true if at least one field is a limit.

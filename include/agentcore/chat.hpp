@@ -111,9 +111,9 @@ struct ToolChoice {
 /// model. The turns of an agent check the text of the answer (`validate`); LlmClient::chat() checks nothing.
 ///
 ///     agentcore::AgentSpec spec;
-///     spec.response_format = {.kind = agentcore::ResponseFormat::Kind::json_schema,
-///                             .schema = R"({"type":"object","properties":{"age":{"type":"integer"}},
-///                                           "required":["age"],"additionalProperties":false})"};
+///     spec.model.response_format = {.kind = agentcore::ResponseFormat::Kind::json_schema,
+///                                   .schema = R"({"type":"object","properties":{"age":{"type":"integer"}},
+///                                                 "required":["age"],"additionalProperties":false})"};
 struct ResponseFormat {
   /// The form of the text.
   enum class Kind : unsigned char {
@@ -128,13 +128,12 @@ struct ResponseFormat {
   /// call with Errc::invalid_config for any other text.
   std::string schema = {};
   bool strict = true;  ///< True: the provider must guarantee the schema, if it supports that.
-  /// For AgentSpec::response_format; never sent. True: an answer without tool calls completes the turn only
-  /// if its text is JSON that matches `schema`, or for Kind::json_object, a JSON object. The text may be in a
-  /// Markdown code fence, with nothing before or after the fence; TurnResult::text has the JSON alone. If the
-  /// check fails, the model is asked again, at most
-  /// AgentSpec::max_repairs times in a turn; then the turn fails with Errc::invalid_answer. JSON that is
-  /// nested deeper than 64 levels fails the check. False: any text completes the turn. Ignored for
-  /// Kind::text.
+  /// For ModelOptions::response_format; never sent. True: an answer without tool calls completes the turn
+  /// only if its text is JSON that matches `schema`, or for Kind::json_object, a JSON object. The text may be
+  /// in a Markdown code fence, with nothing before or after the fence; TurnResult::text has the JSON alone.
+  /// If the check fails, the model is asked again, at most AgentLimits::repairs times in a turn; then the
+  /// turn fails with Errc::invalid_answer. JSON that is nested deeper than 64 levels fails the check. False:
+  /// any text completes the turn. Ignored for Kind::text.
   bool validate = true;
 
   /// True if all fields are equal.
@@ -195,7 +194,7 @@ struct ChatRequest {
   std::string reasoning_effort = {};
   /// The time, by Runtime::now(), at which the call fails with Errc::deadline_exceeded: for LlmRouter with
   /// its waits for slots, attempts and back-offs, for HttpLlmClient with the connection. In the calls of an
-  /// agent: the deadline of the turn (SendOptions::deadline, AgentSpec::turn_timeout). A client need not
+  /// agent: the deadline of the turn (SendOptions::deadline, AgentLimits::turn_timeout). A client need not
   /// observe that one, because the turn triggers the stop token of the call then. Empty: no deadline.
   std::optional<TimePoint> deadline = {};
   /// Whether the agent of the call is paused: then nothing new begins for the call. It is never sent.

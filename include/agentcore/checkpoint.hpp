@@ -26,8 +26,8 @@ struct ExportOptions {
 /// names of its code (AgentSpec::code), its conversation up to the last ended turn, which messages are sent
 /// and the summaries, its budgets and what was used of them, the messages that wait, and whether it is
 /// stopped, paused or held. It has nothing of a turn in progress: the message with which that turn began is
-/// not in it either. It has no questions or grants; a lease (AgentSpec::lease) begins in full at the import.
-/// Keys of model clients and other code are never in it; what people and models wrote is.
+/// not in it either. It has no questions or grants; a lease (AgentLimits::lease) begins in full at the
+/// import. Keys of model clients and other code are never in it; what people and models wrote is.
 ///
 ///     std::string document = agentcore::export_agents(agent).value();
 ///     agentcore::ImportReport made = agentcore::import_agents(other_tree, document).value();

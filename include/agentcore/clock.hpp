@@ -34,7 +34,7 @@ class AGENTCORE_API Clock {
   /// must not call into agentcore, and must not wait for a lock that a caller of agentcore may hold.
   /// @threadsafe
   virtual TimePoint now() const noexcept = 0;
-  /// The time for leases (AgentSpec::lease): it passes also while the machine sleeps, so a laptop does not
+  /// The time for leases (AgentLimits::lease): it passes also while the machine sleeps, so a laptop does not
   /// wake with a lease that should have run out. It has a start of its own. Never goes back. The rules of
   /// now() hold. By default that of now().
   /// @threadsafe

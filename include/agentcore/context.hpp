@@ -57,7 +57,7 @@ struct Compaction {
   /// The instruction for the summary. Empty: a text that asks for all facts, decisions, names, open points
   /// and results that the rest of the conversation needs.
   std::string prompt = {};
-  /// The model that summarises. Its cost is computed with AgentSpec::prices. Empty: AgentSpec::model.
+  /// The model that summarises. Its cost is computed with ModelOptions::prices. Empty: ModelOptions::name.
   std::string model = {};
   /// The client for that model call. Null: that of the agent.
   SharedOrBorrowed<LlmClient> llm = {};

@@ -25,8 +25,8 @@ AGENTCORE_API ContextOptions context_for_window(std::size_t tokens);
 /// count, nor does upper case. The windows are those that the makers have published; a server may allow less,
 /// and many servers of your own do (`--ctx-size`).
 ///
-///     spec.model = "gpt-4o";
-///     spec.context = agentcore::context_for_model(spec.model).value();
+///     spec.model.name = "gpt-4o";
+///     spec.context = agentcore::context_for_model(spec.model.name).value();
 ///
 /// Error: `invalid_config` if the library does not know the model. ContextOptions{} has limits that suit
 /// every model in use: 32,000 tokens.

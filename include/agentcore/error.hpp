@@ -38,7 +38,7 @@ enum class Errc : unsigned char {
                       ///< pending. resume: the stop has not settled yet
   agent_stopped,      ///< the agent, or an ancestor, is stopped
   agent_terminating,  ///< the agent, or an ancestor, is being deleted
-  mailbox_full,       ///< the mailbox has as many messages as AgentSpec::mailbox_limit allows
+  mailbox_full,       ///< the mailbox has as many messages as AgentLimits::mailbox allows
   message_too_large,  ///< the message is larger than TreeOptions::max_message_bytes
   invalid_utf8,       ///< the text is not UTF-8
   empty_message,      ///< no image, and no text other than white space
@@ -94,12 +94,12 @@ enum class Errc : unsigned char {
   callback_failed,      ///< a function of the host threw
 
   // A turn ended without an answer in words, or with one that is not valid.
-  tool_round_limit,  ///< AgentSpec::max_tool_rounds answers in a row had tool calls, and so had the next
-  invalid_answer,    ///< the text of the answer does not match AgentSpec::response_format; or a summary was
-                     ///< cut off, blank, filtered or refused (CompactionChanged)
-  answer_cut_off,    ///< the answer has tool calls, but did not end as an answer with calls does: a token
-                     ///< limit, a content filter or a refusal ended it; none of the calls was started
-  budget_exceeded,   ///< a Budget is used up
+  tool_round_limit,  ///< AgentLimits::tool_rounds answers in a row had tool calls, and so had the next
+  invalid_answer,   ///< the text of the answer does not match ModelOptions::response_format; or a summary was
+                    ///< cut off, blank, filtered or refused (CompactionChanged)
+  answer_cut_off,   ///< the answer has tool calls, but did not end as an answer with calls does: a token
+                    ///< limit, a content filter or a refusal ended it; none of the calls was started
+  budget_exceeded,  ///< a Budget is used up
 
   // Questions to people.
   question_not_found,  ///< no question with this id was ever asked

@@ -51,7 +51,7 @@ struct RetryPolicy {
   ///
   /// Where the loop is late, an answer counts that is there when it reads the time-out: one that a client has
   /// posted from another thread (Runtime::post), or that can be read from its connection. The deadline of a
-  /// turn (AgentSpec::turn_timeout, SendOptions::deadline) wins against both.
+  /// turn (AgentLimits::turn_timeout, SendOptions::deadline) wins against both.
   Duration timeout = no_limit;
   /// If set: returns the back-off after the n-th failed attempt of a route (1, 2, ...), in place of the rule
   /// above and of Retry-After. A negative result counts as 0. The function does not shorten a pause of the

@@ -150,7 +150,7 @@ struct SendOptions {
   /// deadline, also if the loop notices it late. Child agents and background tasks go on. The turn of a
   /// MessageHandler is not ended: it is over when the function returns.
   ///
-  /// AgentSpec::turn_timeout applies instead where it ends the turn earlier.
+  /// AgentLimits::turn_timeout applies instead where it ends the turn earlier.
   std::optional<TimePoint> deadline = {};
 
   /// True if there is at least one callback.

@@ -152,7 +152,7 @@ class AGENTCORE_API Runtime {
   RunEnd run_for(Duration duration);
 
   /// Drives the loop until it is idle, or until `limit` has passed. Idle: nothing is ready, no timer runs but
-  /// those of leases (AgentSpec::lease), and no agent has an operation in flight (model call, tool call,
+  /// those of leases (AgentLimits::lease), and no agent has an operation in flight (model call, tool call,
   /// question, background task). Without a limit it returns only then: it waits as long as a question to a
   /// person is open, or a tool without a time-out runs. The result says why it returned. A ManualClock is
   /// moved as by run_for(); while no timer runs, the function waits for operations in flight for at most

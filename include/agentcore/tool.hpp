@@ -33,7 +33,7 @@ struct ContextAccess;
 /// Whether a turn waits for the calls of a tool. The model has no influence on it.
 enum class ToolMode : unsigned char {
   sync,   ///< the turn waits for the result
-  async,  ///< a background task, if AgentSpec::background_tasks allows any for the agent; otherwise as sync
+  async,  ///< a background task, if AgentLimits::background_tasks allows any for the agent; otherwise as sync
 };
 /// The name of the enumerator.
 AGENTCORE_API std::string_view to_string(ToolMode mode) noexcept;
@@ -86,7 +86,7 @@ struct ToolResult {
   /// True: a result with success ends the turn. The other calls of the same answer end first; then the model
   /// is not asked again, and `message` is the answer of the turn (TurnResult::text, the last message of the
   /// history). If several results of an answer set it, the first in the order of the calls counts. An answer
-  /// that AgentSpec::response_format has to match is not checked. No effect in a background task.
+  /// that ModelOptions::response_format has to match is not checked. No effect in a background task.
   /// Only code of the host can set this member, as with `launch`.
   bool end_turn = false;
   /// Images, documents and sounds for the model, behind the text; together at most

@@ -30,7 +30,7 @@ struct ToolStarted {
 };
 
 /// A tool call was refused, and its tool does not start: the tool is unknown, the arguments are invalid, a
-/// ToolPolicy denied the call, a person did not approve it, the agent has AgentSpec::background_tasks tasks
+/// ToolPolicy denied the call, a person did not approve it, the agent has AgentLimits::background_tasks tasks
 /// already, or the call was cancelled (Agent::cancel_call()) before it began. The model receives the reason
 /// as the result.
 struct ToolRefused {

@@ -45,14 +45,14 @@ struct ReasoningReceived {
 enum class ReaskCause : unsigned char {
   steered,           ///< Agent::steer() with SteerWhen::now ended the call
   unreadable_calls,  ///< the tool calls of the answer cannot be read (ToolProtocol::text)
-  invalid_answer     ///< the text of the answer does not match AgentSpec::response_format
+  invalid_answer     ///< the text of the answer does not match ModelOptions::response_format
 };
 /// The name of the enumerator.
 AGENTCORE_API std::string_view to_string(ReaskCause cause) noexcept;
 
 /// A model call has ended without an effect, and the model is asked again, unless a verb or a budget ends the
 /// turn before. The deltas of that call are void after the first `kept_bytes` bytes; a view should remove
-/// them. At most TreeOptions::max_reasks in a turn, of which AgentSpec::max_repairs because of the answer. If
+/// them. At most TreeOptions::max_reasks in a turn, of which AgentLimits::repairs because of the answer. If
 /// an answer is refused and the model is not asked again, there is only TurnEnded.
 ///
 ///     auto reasks = tree.on<agentcore::ModelCallEnded>([&](const agentcore::ModelCallEnded& ended) {

@@ -30,7 +30,7 @@ struct ToolCallRecord {
   std::string call_id = {};    ///< the id of the tool call, unique within the history of the agent
   std::string window_id = {};  ///< the window of the action; empty: an ordinary tool
   std::string tool = {};       ///< the name of the tool or action
-  /// The mode in which the call ran: it depends on ToolSpec::mode and AgentSpec::background_tasks.
+  /// The mode in which the call ran: it depends on ToolSpec::mode and AgentLimits::background_tasks.
   ToolMode mode = ToolMode::sync;
   ToolOutcome outcome = ToolOutcome::not_started;  ///< how the call ended
   bool success = false;                            ///< ToolResult::success
@@ -51,7 +51,7 @@ struct ToolCallRecord {
 struct TurnResult {
   /// How the turn ended.
   TurnOutcome outcome = TurnOutcome::completed;
-  /// The answer in words. If an answer of the model completed the turn and AgentSpec::response_format is
+  /// The answer in words. If an answer of the model completed the turn and ModelOptions::response_format is
   /// validated, it matches that format; the text of ToolResult::end_turn or of Agent::simulate() is not
   /// checked. A Markdown code fence around the JSON is not in it: the message of the conversation and the
   /// deltas have that. Empty if the turn was aborted, interrupted or stopped, or was ended by its deadline.
@@ -78,7 +78,7 @@ struct TurnResult {
   /// part of it is not the final count of the provider.
   Usage usage = {};
   /// The sum over all model calls of the turn, as far as the cost is known: from the client, or from
-  /// AgentSpec::prices. Empty: the cost of none of them is known.
+  /// ModelOptions::prices. Empty: the cost of none of them is known.
   std::optional<double> cost = {};
   /// Why tool calls in the last answer could not be read. If the turn completed, `text` is that answer,
   /// unchanged.

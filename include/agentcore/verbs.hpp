@@ -43,7 +43,7 @@ enum class StopCause : unsigned char {
   budget,     ///< A Budget is used up.
   shutdown,   ///< The host ends all work. The default of AgentTree::stop_all().
   terminate,  ///< The agent is being deleted.
-  lease       ///< Its lease was not renewed in time (AgentSpec::lease).
+  lease       ///< Its lease was not renewed in time (AgentLimits::lease).
 };
 /// Returns the name of the enumerator, for example "user".
 AGENTCORE_API std::string_view to_string(StopCause cause) noexcept;

@@ -44,7 +44,7 @@ class Head {
   }
   constexpr std::uint32_t newest() const noexcept { return static_cast<std::uint32_t>(raw_ & newest_mask); }
   // Of an open mailbox: the number of messages in it, if so many were taken. It is below 2^17: the largest
-  // AgentSpec::mailbox_limit is 65,000, as many may be dropped and not taken out yet, and one that was put
+  // AgentLimits::mailbox is 65,000, as many may be dropped and not taken out yet, and one that was put
   // back may exceed that.
   constexpr std::uint32_t length(std::uint32_t taken) const noexcept {
     return (static_cast<std::uint32_t>(raw_ >> pushed_shift) - taken) & longest;

@@ -8,7 +8,7 @@
 
 namespace agentcore::detail::mailbox {
 
-// AgentSpec::mailbox_limit is one for senders: more messages may have waited, such as steered ones. As long
+// AgentLimits::mailbox is one for senders: more messages may have waited, such as steered ones. As long
 // as the object exists, the mailbox of the agent takes all. @loop_thread
 class WithoutLimit {
  public:

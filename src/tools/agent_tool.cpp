@@ -43,8 +43,8 @@ Tool make_agent_tool(AgentToolOptions options) {
                       R"("required":["message"],"additionalProperties":false})";
   if (!spec.timeout) spec.timeout = no_limit;
   // The requests of all calls begin alike, although each call has an agent of its own.
-  if (options.agent.cache_key.empty() && options.agent.id.empty())
-    options.agent.cache_key = detail::core::hashed_name("tool-", spec.name);
+  if (options.agent.model.cache_key.empty() && options.agent.id.empty())
+    options.agent.model.cache_key = detail::core::hashed_name("tool-", spec.name);
   if (!options.write_message) options.write_message = has_parameters ? arguments_as_message : default_message;
   return {std::move(spec),
           [create_again = options.create_again,

@@ -212,7 +212,7 @@ Result<std::string> Agent::model() const {
 }
 Result<void> Agent::set_model(std::string model) const {
   return on_loop_thread(core_, "Agent::set_model", tree::change_spec, node_,
-                        [&](AgentSpec& spec) { spec.model = std::move(model); });
+                        [&](AgentSpec& spec) { spec.model.name = std::move(model); });
 }
 Result<void> Agent::set_llm(SharedOrBorrowed<LlmClient> llm, std::string name) const {
   return on_loop_thread(core_, "Agent::set_llm", tree::change_spec, node_, [&](AgentSpec& spec) {

@@ -166,8 +166,8 @@ AgentRecord AgentDocuments::record_of(const Node& node) const {
   record.turns = node.turns;
   const auto* const data = static_cast<const turn::TurnData*>(node.data.get());
   const turn::Accounts* const accounts = data ? data->accounts.get() : nullptr;
-  record.own = account_of(accounts ? &accounts->own : nullptr, node.spec->budget);
-  record.subtree = account_of(accounts ? &accounts->subtree : nullptr, node.spec->subtree_budget);
+  record.own = account_of(accounts ? &accounts->own : nullptr, node.spec->limits.budget);
+  record.subtree = account_of(accounts ? &accounts->subtree : nullptr, node.spec->limits.subtree_budget);
   if (!data) return record;
   record.tool_turns = data->tool_turns;
   record.summary_tokens = data->summary_tokens;

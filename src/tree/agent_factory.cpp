@@ -43,21 +43,23 @@ bool is_none(const Prices& prices) noexcept {
 bool calls_tools_as_usual(const AgentSpec& spec) {
   static const AgentSpec usual;
   return !spec.tools && !spec.tool_policy && spec.tool_protocol == usual.tool_protocol &&
-         spec.max_tool_rounds == usual.max_tool_rounds && spec.max_repairs == usual.max_repairs &&
-         spec.parallel_tools == usual.parallel_tools && spec.background_tasks == usual.background_tasks;
+         spec.limits.tool_rounds == usual.limits.tool_rounds && spec.limits.repairs == usual.limits.repairs &&
+         spec.limits.parallel_tools == usual.limits.parallel_tools &&
+         spec.limits.background_tasks == usual.limits.background_tasks;
 }
 
 // True for a spec in which at most the id is set: all such agents share one spec.
 bool is_plain(const AgentSpec& spec) {
-  return spec.system_prompt.empty() && spec.model.empty() && !spec.llm && !spec.handler &&
-         spec.role == AgentRole::normal && !spec.mailbox_limit && !spec.auto_resume && !spec.temperature &&
-         !spec.max_tokens && !spec.top_p && spec.stop_sequences.empty() && spec.stream &&
-         !spec.parallel_tool_calls && spec.reasoning_effort.empty() &&
-         spec.response_format == ResponseFormat{} && spec.tool_choice == ToolChoice{} &&
-         calls_tools_as_usual(spec) && spec.history.empty() && is_none(spec.budget) &&
-         is_none(spec.subtree_budget) && is_none(spec.prices) && spec.cache_key.empty() &&
-         is_usual(spec.context) && spec.turn_timeout == no_limit && spec.lease == no_limit &&
-         spec.partial_answers == PartialAnswers::drop && spec.code == CodeNames{};
+  return spec.system_prompt.empty() && spec.model.name.empty() && !spec.llm && !spec.handler &&
+         spec.role == AgentRole::normal && !spec.limits.mailbox && !spec.auto_resume &&
+         !spec.model.temperature && !spec.model.max_tokens && !spec.model.top_p &&
+         spec.model.stop_sequences.empty() && spec.model.stream && !spec.model.parallel_tool_calls &&
+         spec.model.reasoning_effort.empty() && spec.model.response_format == ResponseFormat{} &&
+         spec.model.tool_choice == ToolChoice{} && calls_tools_as_usual(spec) && spec.history.empty() &&
+         is_none(spec.limits.budget) && is_none(spec.limits.subtree_budget) && is_none(spec.model.prices) &&
+         spec.model.cache_key.empty() && is_usual(spec.context) && spec.limits.turn_timeout == no_limit &&
+         spec.limits.lease == no_limit && spec.partial_answers == PartialAnswers::drop &&
+         spec.code == CodeNames{};
 }
 
 // False: some of the code that the spec names is not set.
@@ -190,9 +192,9 @@ Result<Agent> AgentFactory::fork(core::NodeId origin, ForkOptions&& options) {
     auto spec = std::make_shared<AgentSpec>(*node->spec);
     spec->system_prompt = turn::system_prompt_of(*node->spec);
     spec->history.clear();
-    spec->lease = no_limit;
+    spec->limits.lease = no_limit;
     // What a provider has cached for the origin serves the fork, too.
-    spec->cache_key = turn::cache_key_of(*node->spec, tree_.table.names().name_of(*node, origin));
+    spec->model.cache_key = turn::cache_key_of(*node->spec, tree_.table.names().name_of(*node, origin));
     auto data = std::make_unique<turn::TurnData>();
     const auto* const own = static_cast<const turn::TurnData*>(node->data.get());
     const auto turns = turns_up_to(own ? own->conversation : data->conversation, options.at);
@@ -240,7 +242,7 @@ Result<Agent> AgentFactory::add(core::NodeId parent_id, SharedAgentSpec spec, st
     const core::ActiveAgentGuard active(tree_.table, *parent);  // an action of the parent's (G1)
     tree_.table.leases().check(*parent);
     if (!core::look(*parent, core::generation_of(parent_id)).open()) return refusal(parent_id);
-    auto answer_check = turns_.answer_check(spec->response_format);
+    auto answer_check = turns_.answer_check(spec->model.response_format);
     if (!answer_check) return answer_check.error();
     if (!data) data = data_for(*spec);
     if (!data && *answer_check) data = std::make_unique<turn::TurnData>();
@@ -317,7 +319,7 @@ Node& AgentFactory::place(Node& parent, const RestoredAgent& agent) {
 
 // The members that verbs and senders on other threads read.
 void AgentFactory::set_options(Node& node, const AgentSpec& spec) const noexcept {
-  node.mailbox_limit.store(spec.mailbox_limit.value_or(tree_.options.mailbox_limit),
+  node.mailbox_limit.store(spec.limits.mailbox.value_or(tree_.options.mailbox_limit),
                            std::memory_order_relaxed);
   node.role.store(spec.role, std::memory_order_relaxed);
   node.auto_resume.store(spec.auto_resume, std::memory_order_relaxed);
@@ -325,8 +327,8 @@ void AgentFactory::set_options(Node& node, const AgentSpec& spec) const noexcept
 
 // Before the mailbox is open. If it throws, nothing has changed.
 void AgentFactory::begin_lease(Node& node, const AgentSpec& spec) {
-  if (spec.lease == no_limit) return;
-  tree_.table.leases().add(node, tree_.engine->clock(), spec.lease);
+  if (spec.limits.lease == no_limit) return;
+  tree_.table.leases().add(node, tree_.engine->clock(), spec.limits.lease);
   PackedState packed = node.load();
   while (!node.replace(packed, packed.with(core::layout::lease, true))) {
   }
@@ -347,8 +349,8 @@ void AgentFactory::fill(Node& node, SharedAgentSpec spec, std::unique_ptr<turn::
 // If it throws, the agent is removed again.
 void AgentFactory::grant_budgets(Node& node) {
   try {
-    if (node.spec->budget.limits()) turns_.grant(node, node.spec->budget, false);
-    if (node.spec->subtree_budget.limits()) turns_.grant(node, node.spec->subtree_budget, true);
+    if (node.spec->limits.budget.limits()) turns_.grant(node, node.spec->limits.budget, false);
+    if (node.spec->limits.subtree_budget.limits()) turns_.grant(node, node.spec->limits.subtree_budget, true);
   } catch (...) {
     withdraw(node);
     throw;

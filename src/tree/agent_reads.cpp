@@ -106,7 +106,7 @@ void walk(const TreeShared& tree, const std::function<void(const Agent&)>& visit
 
 std::string model_of(const TreeShared& tree, core::NodeId id) {
   const Node* node = tree.resolve(id);
-  return node && node->spec ? node->spec->model : std::string();
+  return node && node->spec ? node->spec->model.name : std::string();
 }
 
 std::optional<Error> problem_of_budget(Scope scope) {

@@ -51,12 +51,12 @@ std::optional<Error> problem_of(const ResponseFormat& format) {
   if (format.kind != ResponseFormat::Kind::json_schema) return std::nullopt;
   if (!is_object_with_members(format.schema))
     return wrong(
-        "AgentSpec::response_format.schema must be the text of a JSON object with at least one "
+        "AgentSpec::model.response_format.schema must be the text of a JSON object with at least one "
         "member, nested at most " +
         std::to_string(core::max_json_depth) +
         " levels; for JSON without a schema set ResponseFormat::Kind::json_object");
   if (!is_schema_name(format.name))
-    return wrong("AgentSpec::response_format.name must be at most 64 letters, digits, '_' and '-'");
+    return wrong("AgentSpec::model.response_format.name must be at most 64 letters, digits, '_' and '-'");
   return std::nullopt;
 }
 
@@ -80,26 +80,27 @@ void check_options(const TreeOptions& options) {
 
 std::optional<Error> check_spec(const AgentSpec& spec) {
   if (auto problem = check_history(spec)) return problem;
-  if (auto problem = problem_of(spec.response_format)) return problem;
-  if (spec.tool_choice.mode == ToolChoice::Mode::named && spec.tool_choice.name.empty())
-    return wrong("AgentSpec::tool_choice.name is empty; Mode::named needs the name of a tool");
-  if (spec.role == AgentRole::user && spec.lease != no_limit)
+  if (auto problem = problem_of(spec.model.response_format)) return problem;
+  if (spec.model.tool_choice.mode == ToolChoice::Mode::named && spec.model.tool_choice.name.empty())
+    return wrong("AgentSpec::model.tool_choice.name is empty; Mode::named needs the name of a tool");
+  if (spec.role == AgentRole::user && spec.limits.lease != no_limit)
     return wrong(
-        "AgentSpec::lease is set for an AgentRole::user, which cannot be stopped; remove one of the two");
-  if (spec.cache_key.size() > core::max_cache_key)
-    return wrong("AgentSpec::cache_key has " + std::to_string(spec.cache_key.size()) +
+        "AgentSpec::limits.lease is set for an AgentRole::user, which cannot be stopped; remove one of the "
+        "two");
+  if (spec.model.cache_key.size() > core::max_cache_key)
+    return wrong("AgentSpec::model.cache_key has " + std::to_string(spec.model.cache_key.size()) +
                  " bytes; it must have at most " + std::to_string(core::max_cache_key));
   return core::Validation("AgentSpec")
-      .count("mailbox_limit", spec.mailbox_limit.value_or(1), 1, max_mailbox_limit)
-      .number("temperature", spec.temperature.value_or(0), 0, 2)
-      .number("top_p", spec.top_p.value_or(0), 0, 1)
-      .count("max_tokens", spec.max_tokens.value_or(1), 1)
+      .count("limits.mailbox", spec.limits.mailbox.value_or(1), 1, max_mailbox_limit)
+      .number("model.temperature", spec.model.temperature.value_or(0), 0, 2)
+      .number("model.top_p", spec.model.top_p.value_or(0), 0, 1)
+      .count("model.max_tokens", spec.model.max_tokens.value_or(1), 1)
       .count("context.compact.max_tokens", spec.context.compact.value_or(Compaction{}).max_tokens, 1)
-      .budget("budget.", spec.budget)
-      .budget("subtree_budget.", spec.subtree_budget)
-      .prices("prices.", spec.prices)
-      .not_negative("turn_timeout", spec.turn_timeout)
-      .positive("lease", spec.lease)
+      .budget("limits.budget.", spec.limits.budget)
+      .budget("limits.subtree_budget.", spec.limits.subtree_budget)
+      .prices("model.prices.", spec.model.prices)
+      .not_negative("limits.turn_timeout", spec.limits.turn_timeout)
+      .positive("limits.lease", spec.limits.lease)
       .problem();
 }
 

@@ -131,7 +131,7 @@ void StoredTree::add_spec(std::uint64_t number, persist::StoredSpec stored, cons
     add_text(spec.unbound, missing + " is not in RestoreOptions::code");
   if (const auto problem = check_spec(stored.spec))
     refuse_record("spec", number, "is invalid: " + problem->message);
-  auto check = turns.answer_check(stored.spec.response_format);
+  auto check = turns.answer_check(stored.spec.model.response_format);
   if (!check) refuse_record("spec", number, "is invalid: " + check.error().message);
   spec.answer_check = *std::move(check);
   spec.spec = std::make_shared<const AgentSpec>(std::move(stored.spec));

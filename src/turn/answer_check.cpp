@@ -67,7 +67,7 @@ Result<std::shared_ptr<const AnswerCheck>> AnswerChecks::get(const ResponseForma
     auto compiled = schema::Schema::parse_any(text);
     if (!compiled)
       return Error{Errc::invalid_config,
-                   "AgentSpec::response_format.schema: " + compiled.error().message +
+                   "AgentSpec::model.response_format.schema: " + compiled.error().message +
                        "; with ResponseFormat::validate = false it is sent, and answers are not checked"};
     schema = *std::move(compiled);
   }

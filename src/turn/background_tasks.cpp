@@ -81,7 +81,7 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
     registry = operations[call.operation].info->tools;
     operations.close(std::exchange(call.operation, {}));
   }
-  if (const std::size_t count = running(turn.node()); count >= turn.spec().background_tasks) {
+  if (const std::size_t count = running(turn.node()); count >= turn.spec().limits.background_tasks) {
     records_.refuse(
         turn, call,
         "too many background tasks: " + std::to_string(count) + " are running; wait until one has ended");

@@ -168,8 +168,8 @@ ChatRequest ModelCalls::new_request(Turn turn) {
   request.agent_id = context_.table.names().name_of(turn.node(), turn.node().id());
   request.tree = context_.table.tree();
   request.salt = context_.own_identity();
-  request.model = turn.spec().model;
-  request.stream = turn.spec().stream;
+  request.model = turn.spec().model.name;
+  request.stream = turn.spec().model.stream;
   if (const auto& deadline = turn.active().deadline) request.deadline = deadline->when;
   return request;
 }
@@ -177,15 +177,15 @@ ChatRequest ModelCalls::new_request(Turn turn) {
 ChatRequest ModelCalls::request_for(Turn turn) {
   const AgentSpec& spec = turn.spec();
   ChatRequest request = new_request(turn);
-  request.temperature = spec.temperature;
-  request.top_p = spec.top_p;
-  request.stop_sequences = spec.stop_sequences;
-  request.parallel_tool_calls = spec.parallel_tool_calls;
-  request.max_tokens = spec.max_tokens;
-  request.reasoning_effort = spec.reasoning_effort;
-  request.response_format = spec.response_format;
+  request.temperature = spec.model.temperature;
+  request.top_p = spec.model.top_p;
+  request.stop_sequences = spec.model.stop_sequences;
+  request.parallel_tool_calls = spec.model.parallel_tool_calls;
+  request.max_tokens = spec.model.max_tokens;
+  request.reasoning_effort = spec.model.reasoning_effort;
+  request.response_format = spec.model.response_format;
   // Only in the first call: a model that must call a tool each time would never end its turn.
-  if (turn.active().tool_turns == 0) request.tool_choice = spec.tool_choice;
+  if (turn.active().tool_turns == 0) request.tool_choice = spec.model.tool_choice;
   write_context(context_, turn, request);
   return request;
 }

@@ -56,7 +56,7 @@ void note_request_end(const std::vector<ChatMessage>& messages, std::size_t end,
 }
 
 std::string cache_key_of(const AgentSpec& spec, std::string_view agent_id) {
-  return spec.cache_key.empty() ? core::hashed_name("agent-", agent_id) : spec.cache_key;
+  return spec.model.cache_key.empty() ? core::hashed_name("agent-", agent_id) : spec.model.cache_key;
 }
 
 }  // namespace agentcore::detail::turn

@@ -61,7 +61,7 @@ Next ToolCalls::refuse_all(Turn turn, const std::string& why) {
 }
 
 Next ToolCalls::run_all(Turn turn) {
-  const std::size_t at_once = std::max<std::size_t>(turn.spec().parallel_tools, 1);
+  const std::size_t at_once = std::max<std::size_t>(turn.spec().limits.parallel_tools, 1);
   for (;;) {
     release_stored(turn);
     const std::vector<PendingCall>& calls = turn.active().calls;
@@ -172,7 +172,8 @@ std::string ToolCalls::look_up(Turn turn, PendingCall& call) {
   if (is_cut && !why.empty()) return why;
   // From here on observers receive the arguments of the tool, not the text of the model.
   call.arguments = arguments.dump();
-  const bool in_background = call.found.entry.tool->spec.mode == ToolMode::async && spec.background_tasks > 0;
+  const bool in_background =
+      call.found.entry.tool->spec.mode == ToolMode::async && spec.limits.background_tasks > 0;
   step.mode = in_background ? ToolMode::async : ToolMode::sync;
   return why;
 }

@@ -10,9 +10,9 @@ namespace agentcore::detail::turn {
 
 std::optional<TurnDeadline> deadline_of(const AgentSpec& spec, TimePoint of_message,
                                         const loop::Engine& engine) noexcept {
-  if (spec.turn_timeout == no_limit && of_message == no_limit) return std::nullopt;
+  if (spec.limits.turn_timeout == no_limit && of_message == no_limit) return std::nullopt;
   const TimePoint now = engine.now();
-  const TimePoint of_agent = loop::later(now, spec.turn_timeout);
+  const TimePoint of_agent = loop::later(now, spec.limits.turn_timeout);
   if (of_agent < of_message)
     return TurnDeadline{of_agent, now, TurnDeadline::Limit::turn_timeout, &engine.clock()};
   if (of_message == no_limit) return std::nullopt;
@@ -22,7 +22,7 @@ std::optional<TurnDeadline> deadline_of(const AgentSpec& spec, TimePoint of_mess
 std::string text_of(const TurnDeadline& deadline) {
   const std::string after = text_of(deadline.when - deadline.begun);
   if (deadline.limit == TurnDeadline::Limit::turn_timeout)
-    return "the turn took longer than AgentSpec::turn_timeout (" + after +
+    return "the turn took longer than AgentSpec::limits.turn_timeout (" + after +
            "); if turns may take longer, set a longer one";
   return "the turn was not over at SendOptions::deadline (" + after +
          " after it began); if it may take longer, set a later one";

@@ -16,7 +16,7 @@ namespace agentcore::detail::turn {
 // The time of one turn. Turns without a deadline have none, and never read the clock.
 struct TurnDeadline {
   enum class Limit : std::uint8_t {
-    turn_timeout,  // AgentSpec::turn_timeout
+    turn_timeout,  // AgentLimits::turn_timeout
     message,       // SendOptions::deadline
   };
 

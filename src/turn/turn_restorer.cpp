@@ -117,7 +117,7 @@ bool TurnRestorer::waits_for_people(const core::Node& node, const StoredTurn& st
     }
   }
   // As in ToolCalls::run_all(): no further call begins before a person has answered.
-  const std::size_t at_once = std::max<std::size_t>(node.spec->parallel_tools, 1);
+  const std::size_t at_once = std::max<std::size_t>(node.spec->limits.parallel_tools, 1);
   return asking != 0 && (!any_behind || asking >= at_once);
 }
 

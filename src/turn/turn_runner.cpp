@@ -47,11 +47,11 @@ bool ends_for_good(FinishReason reason) noexcept {
 std::optional<ChatError> refusal_of(Turn turn, const tools::ReadAnswer& answer, std::size_t max_bytes) {
   const ActiveTurn& active = turn.active();
   const std::uint32_t asked = answers_with_calls(active);
-  if (turn.spec().max_tool_rounds != no_limit && asked >= turn.spec().max_tool_rounds)
+  if (turn.spec().limits.tool_rounds != no_limit && asked >= turn.spec().limits.tool_rounds)
     return ChatError{Errc::tool_round_limit,
                      "executed " + std::to_string(asked) +
                          " consecutive tool_call turns without a non-tool response; to allow more, raise "
-                         "AgentSpec::max_tool_rounds"};
+                         "AgentSpec::limits.tool_rounds"};
   if (answer.calls.size() > tools::max_calls_per_answer)
     return ChatError{Errc::response_too_large, "the answer has " + std::to_string(answer.calls.size()) +
                                                    " tool calls, more than the " +
@@ -293,7 +293,7 @@ Next TurnRunner::take_words(Turn turn, std::string text) {
   if (active.simulated) return ends_.complete(turn);
   const std::string unreadable = active.result->parse_error;
   if (!unreadable.empty() && !ends_for_good(active.answer.finish_reason) && may_repair(turn) &&
-      answers_with_calls(active) < spec.max_tool_rounds) {
+      answers_with_calls(active) < spec.limits.tool_rounds) {
     ++active.unreadable;
     return repair(turn, ReaskCause::unreadable_calls,
                   {std::move(text), tools::tool_text_correction(unreadable)}, unreadable);
@@ -312,14 +312,14 @@ Next TurnRunner::take_invalid(Turn turn, std::string text, std::string problem) 
     return repair(turn, ReaskCause::invalid_answer, {std::move(text), std::move(correction)},
                   std::move(problem));
   }
-  return ends_.fail(
-      turn,
-      {Errc::invalid_answer, "the answer does not match AgentSpec::response_format: " + std::move(problem)},
-      end);
+  return ends_.fail(turn,
+                    {Errc::invalid_answer,
+                     "the answer does not match AgentSpec::model.response_format: " + std::move(problem)},
+                    end);
 }
 
 bool TurnRunner::may_repair(Turn turn) const noexcept {
-  return turn.active().repairs < turn.spec().max_repairs &&
+  return turn.active().repairs < turn.spec().limits.repairs &&
          context_.messages.steers.reasks(turn.node().id()) < context_.limits.max_reasks;
 }
 

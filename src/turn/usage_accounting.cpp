@@ -23,7 +23,7 @@ BudgetVerdict UsageAccounting::reserve(Turn turn, ChatRequest& request) {
   estimate.prompt_tokens = prompt;
   const std::uint64_t wanted = request.max_tokens.value_or(usual_answer_tokens);
   estimate.answer_tokens = wanted;
-  BudgetVerdict verdict = ledger_.reserve(turn.node(), turn.spec().prices, estimate);
+  BudgetVerdict verdict = ledger_.reserve(turn.node(), turn.spec().model.prices, estimate);
   if (verdict.allowed && estimate.answer_tokens < wanted)
     request.max_tokens = static_cast<std::uint32_t>(estimate.answer_tokens);
   return verdict;
@@ -46,7 +46,7 @@ Usage UsageAccounting::usage_of(const core::Node& node, const ActiveTurn& active
 }
 
 void UsageAccounting::settle(core::Node& node, ActiveTurn& active) noexcept {
-  const Prices& prices = node.spec->prices;
+  const Prices& prices = node.spec->model.prices;
   TurnResult& result = *active.result;
   const bool has_prices = prices.prompt > 0 || prices.completion > 0 ||
                           prices.cached_prompt.value_or(0) > 0 || prices.cache_write.value_or(0) > 0;

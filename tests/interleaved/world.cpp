@@ -33,9 +33,9 @@ void World::require(bool holds, std::string_view rule, const std::string& what) 
 AgentSpec World::spec(std::uint32_t number) {
   AgentSpec made;
   made.id = "a" + std::to_string(number);
-  made.parallel_tools = 2;
+  made.limits.parallel_tools = 2;
   made.tools = tools("helper of " + made.id);
-  if (script_.lease != 0 && number == 1) made.lease = std::chrono::seconds(1);
+  if (script_.lease != 0 && number == 1) made.limits.lease = std::chrono::seconds(1);
   if (script_.handler != 0 && number + 1 == script_.agents)
     made.handler = [this](const Agent& handled, const Message&) {
       begins(handled.id(), "a handler", true, true);  // for a pause it is a part of the turn that has begun
@@ -67,7 +67,8 @@ std::shared_ptr<ToolRegistry> World::tools(const std::string& helper) {
   auto all = std::make_shared<ToolRegistry>();
   add_own_tools(*all);
   for (const std::string name : {"ask", "helper"}) {
-    AgentToolOptions options{.tool = {.name = name}, .agent = {.tools = of_children, .parallel_tools = 2}};
+    AgentToolOptions options{.tool = {.name = name},
+                             .agent = {.tools = of_children, .limits = {.parallel_tools = 2}}};
     if (name == "helper") options.agent.id = helper;
     all->add(make_agent_tool(std::move(options)));
   }

@@ -11,7 +11,7 @@
 #define Q 1
 #define C 2
 #define NONE 3
-#define ROOM 2 /* AgentSpec::mailbox_limit */
+#define ROOM 2 /* AgentLimits::mailbox */
 
 /* core::PackedState: state 3 bits, gate 2, epoch 4, generation the rest. EPOCH_MASK below 15 makes the epoch wrap. */
 #ifdef CONF_HEAD_WRAP

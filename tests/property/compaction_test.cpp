@@ -29,7 +29,7 @@ struct Play : ToolTurn {
   explicit Play(const Limits& limits) {
     AgentSpec spec;
     spec.system_prompt = "Be brief.";
-    spec.turn_timeout = std::chrono::hours(1);
+    spec.limits.turn_timeout = std::chrono::hours(1);
     spec.context = {
         .max_tokens = limits.max, .target_tokens = limits.target, .min_conversation_tokens = limits.minimum};
     spec.context.compact = Compaction{.prompt = "Sum up."};

@@ -38,7 +38,7 @@ struct Play : ToolTurn {
   Play(PartialAnswers kept, std::optional<std::size_t> archive_bytes) {
     AgentSpec spec;
     spec.partial_answers = kept;
-    spec.turn_timeout = std::chrono::hours(1);
+    spec.limits.turn_timeout = std::chrono::hours(1);
     if (archive_bytes) {
       spec.context = {.max_tokens = 700, .target_tokens = 300, .min_conversation_tokens = 1};
       spec.context.compact = Compaction{.prompt = "Sum up."};

@@ -82,7 +82,7 @@ struct Model {
 
 class World {
  public:
-  explicit World(std::uint16_t limit) : agent_(t_.root("a", {.mailbox_limit = limit})) {
+  explicit World(std::uint16_t limit) : agent_(t_.root("a", {.limits = {.mailbox = limit}})) {
     model_.limit = limit;
     starts_ = t_.tree->on<TurnStarted>(
         [this](const TurnStarted& event) { begun_.push_back(text_of(event.message)); });

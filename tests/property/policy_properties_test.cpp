@@ -117,7 +117,8 @@ struct World : TreeFixture {
     for (std::size_t i = 0; i < agents; ++i) {
       const std::string id = std::to_string(i);
       if (tree->find(id)) continue;
-      AgentSpec spec{.tools = registries.at(i % 2), .parallel_tools = static_cast<std::uint16_t>(1 + i % 3)};
+      AgentSpec spec{.tools = registries.at(i % 2),
+                     .limits = {.parallel_tools = static_cast<std::uint16_t>(1 + i % 3)}};
       spec.tool_policy = [this](const ToolRequest& request) { return decide(spec_rules, request); };
       if (parents.at(i) < 0)
         root(id, std::move(spec));

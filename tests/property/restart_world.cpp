@@ -107,14 +107,14 @@ std::string reason_of(const Result<T>& result) {
 AgentSpec spec_of(int kind) {
   AgentSpec spec;
   spec.code.tools = "tools";
-  spec.prices = {.prompt = 2, .completion = 8};
-  spec.max_tokens = 50;
+  spec.model.prices = {.prompt = 2, .completion = 8};
+  spec.model.max_tokens = 50;
   switch (kind) {
     case 1:
-      spec.budget = {.turns = 3, .tokens = 2'000};
+      spec.limits.budget = {.turns = 3, .tokens = 2'000};
       break;
     case 2:
-      spec.subtree_budget = {.turns = 6, .tokens = 3'000, .cost = 0.5};
+      spec.limits.subtree_budget = {.turns = 6, .tokens = 3'000, .cost = 0.5};
       break;
     case 3:
       spec.auto_resume = true;
@@ -134,8 +134,8 @@ AgentSpec spec_of(int kind) {
       spec.context.archive_bytes = 1'000;
       break;
     case 7:
-      spec.parallel_tools = 3;
-      spec.background_tasks = 2;
+      spec.limits.parallel_tools = 3;
+      spec.limits.background_tasks = 2;
       spec.partial_answers = PartialAnswers::keep;
       break;
     case 8:
@@ -143,16 +143,16 @@ AgentSpec spec_of(int kind) {
       spec.context.compact = Compaction{.prompt = "summary 0", .max_tokens = 500};
       break;
     case 9:
-      spec.response_format = {.kind = ResponseFormat::Kind::json_object};
-      spec.mailbox_limit = std::uint16_t{3};
+      spec.model.response_format = {.kind = ResponseFormat::Kind::json_object};
+      spec.limits.mailbox = std::uint16_t{3};
       break;
     case 10:
-      spec.budget.wall_clock = std::chrono::hours(30);
-      spec.turn_timeout = std::chrono::hours(5);
+      spec.limits.budget.wall_clock = std::chrono::hours(30);
+      spec.limits.turn_timeout = std::chrono::hours(5);
       break;
     case 11:
       spec.tool_protocol = ToolProtocol::text;
-      spec.max_tool_rounds = 2;
+      spec.limits.tool_rounds = 2;
       break;
     default:
       break;

@@ -57,8 +57,8 @@ struct Talk : TreeFixture {
     spec.tools = tools;
     spec.tool_protocol = protocol;
     spec.context = {.max_tokens = max_tokens, .target_tokens = 0, .min_conversation_tokens = 1};
-    spec.max_repairs = 100;
-    if (checks_answers) spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+    spec.limits.repairs = 100;
+    if (checks_answers) spec.model.response_format = {.kind = ResponseFormat::Kind::json_object};
     is_checked = checks_answers;
     is_text = protocol == ToolProtocol::text;
     root("a", std::move(spec));

@@ -138,7 +138,7 @@ void Stage::populate(const Adjust& adjust) {
         if (message.text == cue && scene_.place == Place::handler) run_verb();
       };
     spec.tools = tools_;
-    spec.background_tasks = 2;
+    spec.limits.background_tasks = 2;
     if (adjust) adjust(t, spec);
     parents_.push_back(parent_of(scene_, i));
     agents_.push_back(parents_[i] ? t.child(agents_[*parents_[i]], id(i), spec) : t.root(id(i), spec));

@@ -103,11 +103,11 @@ std::string without_fence(const std::string& text) {
 
 AgentSpec spec_for(const ObjectSchema& schema, std::uint16_t max_repairs) {
   AgentSpec spec;
-  spec.max_repairs = max_repairs;
+  spec.limits.repairs = max_repairs;
   if (schema.any)
-    spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+    spec.model.response_format = {.kind = ResponseFormat::Kind::json_object};
   else
-    spec.response_format = {.kind = ResponseFormat::Kind::json_schema, .schema = schema.text()};
+    spec.model.response_format = {.kind = ResponseFormat::Kind::json_schema, .schema = schema.text()};
   return spec;
 }
 

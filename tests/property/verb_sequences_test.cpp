@@ -23,8 +23,8 @@ namespace {
 
 struct Play : ToolTurn {
   Play() {
-    agents.push_back(agent({.turn_timeout = std::chrono::hours(1)}));
-    agents.push_back(child(agents[0], "b", {.tools = tools, .lease = std::chrono::hours(2)}));
+    agents.push_back(agent({.limits = {.turn_timeout = std::chrono::hours(1)}}));
+    agents.push_back(child(agents[0], "b", {.tools = tools, .limits = {.lease = std::chrono::hours(2)}}));
     agents.push_back(child(agents[1], "c", {.tools = tools}));
   }
 

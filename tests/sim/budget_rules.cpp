@@ -43,7 +43,7 @@ BudgetRules::Account& BudgetRules::open(const Key& key, const Budget& budget) {
 }
 
 void BudgetRules::created(const std::string& id, const AgentSpec& spec) {
-  begin(id, {spec.budget, spec.subtree_budget});
+  begin(id, {spec.limits.budget, spec.limits.subtree_budget});
 }
 
 void BudgetRules::forked(const std::string& from, const std::string& id) {

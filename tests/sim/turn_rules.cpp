@@ -5,12 +5,12 @@
 namespace agentcore::sim {
 
 void TurnRules::created(const std::string& id, const AgentSpec& spec) {
-  limits_[id] = {.timeout = spec.turn_timeout,
-                 .parallel = std::max<std::size_t>(spec.parallel_tools, 1),
-                 .tasks = spec.background_tasks,
-                 .rounds = spec.max_tool_rounds,
-                 .repairs = spec.max_repairs,
-                 .mailbox = spec.mailbox_limit.value_or(mailbox_limit_),
+  limits_[id] = {.timeout = spec.limits.turn_timeout,
+                 .parallel = std::max<std::size_t>(spec.limits.parallel_tools, 1),
+                 .tasks = spec.limits.background_tasks,
+                 .rounds = spec.limits.tool_rounds,
+                 .repairs = spec.limits.repairs,
+                 .mailbox = spec.limits.mailbox.value_or(mailbox_limit_),
                  .is_handled = bool(spec.handler)};
 }
 
@@ -47,7 +47,7 @@ void TurnRules::sent(const Agent& agent, const SendResult& sent) {
   const auto waiting = agent.queue_length();
   if (limits == limits_.end() || !waiting) return;
   verdict_.require(!sent || waiting.value() <= limits->second.mailbox, "G15",
-                   "a message was accepted beyond AgentSpec::mailbox_limit: " + id);
+                   "a message was accepted beyond AgentLimits::mailbox: " + id);
   verdict_.require(sent.reason != Errc::mailbox_full || waiting.value() >= limits->second.mailbox, "G15",
                    "a mailbox that is not full is said to be full: " + id);
 }
@@ -78,7 +78,7 @@ void TurnRules::see_tools(const Event& event, const std::string& id) {
   if (const auto* started = event.get<ToolStarted>()) {
     if (given_.erase({id, started->call_id}) == 0) calls_[id].insert(started->call_id);
     verdict_.require(limits == limits_.end() || calls_[id].size() <= limits->second.parallel, "G15",
-                     "more calls side by side than AgentSpec::parallel_tools: " + id);
+                     "more calls side by side than AgentLimits::parallel_tools: " + id);
   }
   if (const auto* ended = event.get<ToolEnded>()) calls_[id].erase(ended->call_id);
   if (const auto* task = event.get<TaskChanged>()) {
@@ -87,7 +87,7 @@ void TurnRules::see_tools(const Event& event, const std::string& id) {
     else
       tasks_[id].erase(task->task_id);
     verdict_.require(limits == limits_.end() || tasks_[id].size() <= limits->second.tasks, "G15",
-                     "more tasks than AgentSpec::background_tasks: " + id);
+                     "more tasks than AgentLimits::background_tasks: " + id);
   }
   if (const auto* ended = event.get<ModelCallEnded>()) {
     Reasks& reasks = reasks_[{id, ended->turn}];
@@ -95,7 +95,7 @@ void TurnRules::see_tools(const Event& event, const std::string& id) {
     reasks.of_answers += ended->cause == ReaskCause::steered ? 0 : 1;
     verdict_.require(reasks.all <= max_reasks_, "G15", "more requests than TreeOptions::max_reasks: " + id);
     verdict_.require(limits == limits_.end() || reasks.of_answers <= limits->second.repairs, "G15",
-                     "more requests than AgentSpec::max_repairs: " + id);
+                     "more requests than AgentLimits::repairs: " + id);
   }
 }
 
@@ -113,7 +113,7 @@ void TurnRules::end(const TurnEnded& ended, const std::string& id) {
   for (const ToolCallRecord& record : ended.result->calls)
     verdict_.require(limits == limits_.end() || record.round <= limits->second.rounds ||
                          record.outcome == ToolOutcome::not_started,
-                     "G15", "a call beyond AgentSpec::max_tool_rounds: " + id);
+                     "G15", "a call beyond AgentLimits::tool_rounds: " + id);
   until_.erase(turn);
   outcomes_.erase(turn);
   reasks_.erase(turn);

@@ -52,7 +52,7 @@ void World::note_send(const Command& command, const Agent& agent, const SendResu
 void World::note_created(const std::string& id, const AgentSpec& spec) {
   turn_rules_.created(id, spec);
   budget_rules_.created(id, spec);
-  if (spec.lease != no_limit || spec.budget.wall_clock != no_limit) has_clocks_ = true;
+  if (spec.limits.lease != no_limit || spec.limits.budget.wall_clock != no_limit) has_clocks_ = true;
 }
 
 void World::note_resumed(const std::string& id, bool cascade) {
@@ -152,7 +152,7 @@ bool World::act_on_agent(const Command& command) {
       AgentSpec wanted = spec(command.n[1]);
       const AgentSpec as_wanted = copy_of(wanted);
       const std::string id = wanted.id;
-      const Duration lease = wanted.lease;
+      const Duration lease = wanted.limits.lease;
       const bool root = command.act == Act::create_root;
       const bool may_be_made = gates_.may_create(root ? std::string() : who.id());
       const auto made = root ? run_->tree->create(std::move(wanted)) : who.create_child(std::move(wanted));

@@ -64,8 +64,8 @@ AgentSpec World::spec(std::uint32_t kind) {
   spec.id = "a" + std::to_string(kind / 16 % 8 + options % 4 * 8);
   spec.tools = tools_;
   spec.code.tools = "tools";
-  spec.prices = {.prompt = 2, .completion = 8};
-  spec.stream = kind / 128 % 4 != 3;
+  spec.model.prices = {.prompt = 2, .completion = 8};
+  spec.model.stream = kind / 128 % 4 != 3;
   if (kind % 3 == 0) {
     spec.llm = &run_->client(1);
     spec.code.llm = "other_llm";
@@ -85,14 +85,14 @@ AgentSpec World::spec(std::uint32_t kind) {
       spec.code.handler = "handler";
       break;
     case 5:
-      spec.budget = {.turns = 3};
+      spec.limits.budget = {.turns = 3};
       break;
     case 6:
-      spec.lease = std::chrono::minutes(10);
+      spec.limits.lease = std::chrono::minutes(10);
       break;
     case 7:
-      spec.parallel_tools = 3;
-      spec.background_tasks = 2;
+      spec.limits.parallel_tools = 3;
+      spec.limits.background_tasks = 2;
       spec.partial_answers = PartialAnswers::keep;
       break;
     case 8:
@@ -100,7 +100,7 @@ AgentSpec World::spec(std::uint32_t kind) {
       spec.context.compact = Compaction{.prompt = "Summarize.", .max_tokens = 500};
       break;
     case 9:
-      spec.mailbox_limit = std::uint16_t{2};
+      spec.limits.mailbox = std::uint16_t{2};
       break;
     case 10:
       spec.tool_protocol = ToolProtocol::text;
@@ -110,14 +110,14 @@ AgentSpec World::spec(std::uint32_t kind) {
       spec.code.tool_policy = "policy";
       break;
     case 12:
-      spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+      spec.model.response_format = {.kind = ResponseFormat::Kind::json_object};
       break;
     case 13:
-      spec.turn_timeout = std::chrono::minutes(5);
-      spec.budget.wall_clock = std::chrono::hours(1);
+      spec.limits.turn_timeout = std::chrono::minutes(5);
+      spec.limits.budget.wall_clock = std::chrono::hours(1);
       break;
     case 14:
-      spec.subtree_budget = {.turns = 8, .tokens = 2'000};
+      spec.limits.subtree_budget = {.turns = 8, .tokens = 2'000};
       spec.partial_answers = PartialAnswers::keep_acknowledged;
       break;
     default:
@@ -130,29 +130,29 @@ AgentSpec World::spec(std::uint32_t kind) {
       break;
     case 2:
       spec.system_prompt = "You are new.";
-      spec.model = "another";
+      spec.model.name = "another";
       break;
     case 3:
-      spec.max_tokens = 50;
-      spec.stop_sequences = {"END"};
+      spec.model.max_tokens = 50;
+      spec.model.stop_sequences = {"END"};
       break;
     case 4:
-      spec.tool_choice.mode = ToolChoice::Mode::required;
+      spec.model.tool_choice.mode = ToolChoice::Mode::required;
       break;
     case 5:
-      spec.lease = std::chrono::minutes(10);  // perhaps below another one
+      spec.limits.lease = std::chrono::minutes(10);  // perhaps below another one
       break;
     case 6:
-      spec.max_tool_rounds = 2;
+      spec.limits.tool_rounds = 2;
       break;
     case 7:
-      spec.subtree_budget = {.tokens = 300 + options % 4 * 300, .cost = 0.004};
-      spec.max_tokens = 100;
+      spec.limits.subtree_budget = {.tokens = 300 + options % 4 * 300, .cost = 0.004};
+      spec.model.max_tokens = 100;
       break;
     default:
       break;
   }
-  if (spec.role == AgentRole::user) spec.lease = no_limit;
+  if (spec.role == AgentRole::user) spec.limits.lease = no_limit;
   return spec;
 }
 

@@ -114,7 +114,7 @@ void World::create_in_scope(const Command& command, ScopeOfHost& one) {
                    "scopes", "a scope has created an agent at another place: " + as_wanted.id);
   if (!is_noted) one.agents.push_back(made.value());  // its event follows the callback that runs
   note_created(as_wanted.id, as_wanted);
-  if (as_wanted.lease != no_limit) gates_.lease_begins(as_wanted.id, as_wanted.lease);
+  if (as_wanted.limits.lease != no_limit) gates_.lease_begins(as_wanted.id, as_wanted.limits.lease);
   if (as_wanted.auto_resume)
     once_resumed_.insert(as_wanted.id), resumes_by_itself_.insert(as_wanted.id);
   else

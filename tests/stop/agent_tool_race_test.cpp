@@ -54,7 +54,7 @@ struct AgentToolRace {
   // A new agent asks for two calls of that tool, and the children that may work do.
   void begin(const std::string& tool) {
     result.reset();
-    agent = tree.create({.tools = tools, .parallel_tools = 2}).value();
+    agent = tree.create({.tools = tools, .limits = {.parallel_tools = 2}}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);

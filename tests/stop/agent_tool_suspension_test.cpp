@@ -39,8 +39,8 @@ class AgentToolStory final : public SuspensionStory {
   void tell() override {
     AgentSpec spec;
     spec.tools = tools_;
-    spec.parallel_tools = 4;
-    spec.turn_timeout = time_of_a_turn;
+    spec.limits.parallel_tools = 4;
+    spec.limits.turn_timeout = time_of_a_turn;
     create_parent(std::move(spec));
     turn_to_its_end();
     stop_and_delete();

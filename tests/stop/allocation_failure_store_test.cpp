@@ -69,8 +69,8 @@ struct Run {
   Agent create(std::string id) {
     AgentSpec spec{.id = std::move(id), .system_prompt = "a system prompt that needs a heap of its own"};
     spec.code.tools = "tools";
-    spec.parallel_tools = 3;
-    spec.budget = {.tokens = 1'000'000, .cost = 10, .wall_clock = std::chrono::hours(1)};
+    spec.limits.parallel_tools = 3;
+    spec.limits.budget = {.tokens = 1'000'000, .cost = 10, .wall_clock = std::chrono::hours(1)};
     spec.context = {.max_tokens = 100'000};
     return tree->create(std::move(spec)).value();
   }

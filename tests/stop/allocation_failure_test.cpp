@@ -186,10 +186,10 @@ struct World {
       spec.id = child_id;
       spec.system_prompt = "a system prompt that needs a heap";
       spec.tools = tools;
-      spec.parallel_tools = 3;
-      spec.background_tasks = 1;
-      spec.response_format = {.kind = ResponseFormat::Kind::json_object};
-      spec.budget = {.tokens = 1'000'000, .wall_clock = std::chrono::hours(1)};
+      spec.limits.parallel_tools = 3;
+      spec.limits.background_tasks = 1;
+      spec.model.response_format = {.kind = ResponseFormat::Kind::json_object};
+      spec.limits.budget = {.tokens = 1'000'000, .wall_clock = std::chrono::hours(1)};
       spec.history = {ChatMessage::user("a question of an earlier run"),
                       ChatMessage::assistant("an answer of an earlier run")};
       child = parent.create_child(std::move(spec)).value();

@@ -34,11 +34,11 @@ class AnswerStory final : public SuspensionStory {
   void tell() override {
     AgentSpec spec;
     spec.tools = tools_;
-    spec.max_repairs = 2;
-    spec.turn_timeout = time_of_a_turn;
+    spec.limits.repairs = 2;
+    spec.limits.turn_timeout = time_of_a_turn;
     spec.partial_answers = PartialAnswers::keep;
-    spec.response_format = {.kind = ResponseFormat::Kind::json_schema,
-                            .schema = R"({"type":"object","required":["age"]})"};
+    spec.model.response_format = {.kind = ResponseFormat::Kind::json_schema,
+                                  .schema = R"({"type":"object","required":["age"]})"};
     create_parent(std::move(spec));
     turn_to_its_end();
     turn_that_fails();

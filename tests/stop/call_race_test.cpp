@@ -72,7 +72,7 @@ struct CallRace {
     result.reset();
     changes.clear();
     discarded = 0;
-    agent = tree.create({.tools = tools, .parallel_tools = 4, .background_tasks = 1}).value();
+    agent = tree.create({.tools = tools, .limits = {.parallel_tools = 4, .background_tasks = 1}}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);
@@ -303,7 +303,7 @@ TEST_CASE("calls may be cancelled and completed while the tree is destroyed",
                   done.push_back(std::move(end));
                 }});
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
-    const Agent agent = tree->create({.tools = tools, .parallel_tools = 2}).value();
+    const Agent agent = tree->create({.tools = tools, .limits = {.parallel_tools = 2}}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls);

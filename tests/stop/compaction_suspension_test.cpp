@@ -32,7 +32,7 @@ class CompactionStory final : public SuspensionStory {
   void tell() override {
     AgentSpec spec;
     spec.tools = tools_;
-    spec.turn_timeout = time_of_a_turn;
+    spec.limits.turn_timeout = time_of_a_turn;
     spec.partial_answers = PartialAnswers::keep;
     spec.context = {.max_tokens = 900, .target_tokens = 400, .min_conversation_tokens = 1};
     spec.context.compact = Compaction{.prompt = "Sum up."};

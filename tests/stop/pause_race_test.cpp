@@ -171,7 +171,7 @@ TEST_CASE("a lease is renewed, or its agent is stopped", "[stop][race][lease][G1
   std::chrono::microseconds lease{50};
   for (int round = 0; round < rounds; ++round) {
     const std::size_t renewals_before = renewals, ends_before = ends;
-    const Agent agent = tree.create({.lease = lease}).value();
+    const Agent agent = tree.create({.limits = {.lease = lease}}).value();
     team.run(
         [&](int member) {
           for (int i = 0; i < 20; ++i) {

@@ -23,7 +23,7 @@ class Story : public SuspensionStory {
   void tell() override {
     AgentSpec spec;
     spec.system_prompt = "You are a parent.";
-    spec.turn_timeout = time_of_a_turn;
+    spec.limits.turn_timeout = time_of_a_turn;
     spec.partial_answers = kept_;
     create_parent(std::move(spec));
     turn_to_its_end();

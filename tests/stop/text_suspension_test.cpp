@@ -32,7 +32,7 @@ class TextStory final : public SuspensionStory {
     AgentSpec spec;
     spec.tools = tools_;
     spec.tool_protocol = ToolProtocol::text;
-    spec.turn_timeout = time_of_a_turn;
+    spec.limits.turn_timeout = time_of_a_turn;
     spec.partial_answers = PartialAnswers::keep;
     create_parent(std::move(spec));
     turn_to_its_end();

@@ -89,7 +89,8 @@ TEST_CASE("in a race of a stop and tool results each result is either in the his
   for (int round = 0; round < rounds; ++round) {
     quiet = false;
     const Agent parent = tree.create().value();
-    const Agent agent = parent.create_child({.tools = tools.registry, .parallel_tools = 2}).value();
+    const Agent agent =
+        parent.create_child({.tools = tools.registry, .limits = {.parallel_tools = 2}}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     ask_for(client, {"held", "held"});
@@ -143,7 +144,7 @@ TEST_CASE("in a race of a stop and the threads of an executor the calls that ran
   for (int round = 0; round < rounds / 4; ++round) {
     ran.clear();
     result = nullptr;
-    const Agent agent = tree.create({.tools = tools, .parallel_tools = 6}).value();
+    const Agent agent = tree.create({.tools = tools, .limits = {.parallel_tools = 6}}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     // In every fourth round the threads are taken until the verb has returned: no call begins before it.
@@ -230,7 +231,7 @@ TEST_CASE("tools may deliver from their threads while the tree is destroyed",
     HeldTools tools;
     Runtime runtime;
     auto tree = std::make_unique<AgentTree>(runtime, TreeOptions{.llm = &client});
-    static_cast<void>(tree->create({.tools = tools.registry, .parallel_tools = 3})->send("a"));
+    static_cast<void>(tree->create({.tools = tools.registry, .limits = {.parallel_tools = 3}})->send("a"));
     runtime.poll();
     ask_for(client, {"held", "held", "held"});
     runtime.poll();
@@ -271,7 +272,8 @@ TEST_CASE("a stop ends blocking tools and background tasks on a pool",
   tools->add(make_blocking_tool({.name = "task", .mode = ToolMode::async}, pool, work));
   Team team(1);
   for (int round = 0; round < rounds / 3; ++round) {
-    const Agent agent = tree.create({.tools = tools, .parallel_tools = 2, .background_tasks = 1}).value();
+    const Agent agent =
+        tree.create({.tools = tools, .limits = {.parallel_tools = 2, .background_tasks = 1}}).value();
     static_cast<void>(agent.send("a"));
     runtime.poll();
     ask_for(client, {"task", "work", "work"});

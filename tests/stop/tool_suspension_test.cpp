@@ -37,9 +37,9 @@ class ToolStory final : public SuspensionStory {
     AgentSpec spec;
     spec.system_prompt = "You are a parent.";
     spec.tools = tools_;
-    spec.parallel_tools = 3;
-    spec.background_tasks = 2;
-    spec.turn_timeout = time_of_a_turn;
+    spec.limits.parallel_tools = 3;
+    spec.limits.background_tasks = 2;
+    spec.limits.turn_timeout = time_of_a_turn;
     spec.partial_answers = PartialAnswers::keep;
     create_parent(std::move(spec));
     turn_to_its_end();

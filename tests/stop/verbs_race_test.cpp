@@ -128,7 +128,7 @@ TEST_CASE("every verb races with every other while slots are recycled",
       AgentSpec spec;
       spec.id = id;
       spec.auto_resume = i == 5;
-      if (i == 6) spec.lease = std::chrono::microseconds(200);
+      if (i == 6) spec.limits.lease = std::chrono::microseconds(200);
       agents.push_back(i == 0 ? tree.create(spec).value() : agents[(i - 1) / 2].create_child(spec).value());
       ids.push_back(i % 2 ? id : agents.back().id());
     }

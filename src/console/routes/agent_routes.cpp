@@ -81,7 +81,7 @@ std::optional<Response> create_agent(RouteCall& call) {
   AgentTree& tree = call.tree();
   AgentSpec spec = call.core.options.agent;
   spec.id = arguments.text_or("id", "");
-  spec.model = arguments.text_or("model", spec.model);
+  spec.model.name = arguments.text_or("model", spec.model.name);
   spec.system_prompt = arguments.text_or("systemPrompt", spec.system_prompt);
   const std::string parent_id = arguments.text_or("parentId", "");
   Result<Agent> created = Error{};

@@ -27,7 +27,7 @@ struct ThreeDeep : TurnFixture {
     auto below = std::make_shared<ToolRegistry>();
     below->add(make_agent_tool({.tool = {.name = "leaf"}}));
     AgentToolOptions middle{.tool = {.name = "middle"}};
-    middle.agent = {.id = "middle", .tools = below, .parallel_tools = 2};
+    middle.agent = {.id = "middle", .tools = below, .limits = {.parallel_tools = 2}};
     tools->add(make_agent_tool(std::move(middle)));
     tools->add(make_agent_tool({.tool = {.name = "work"}}));
   }
@@ -36,7 +36,8 @@ struct ThreeDeep : TurnFixture {
     return ask(
         call("middle", call("leaf", "one") + call("leaf", "two") + "/then\n/say middle") +
             call("work", "/say quick") + "/then\n/say root",
-        {.parallel_tools = 2, .budget = {.tokens = 1'000'000}, .subtree_budget = {.tokens = 1'000'000}});
+        {.limits = {
+             .parallel_tools = 2, .budget = {.tokens = 1'000'000}, .subtree_budget = {.tokens = 1'000'000}}});
   }
 
   std::map<std::string, std::uint64_t> used;  // tokens by agent

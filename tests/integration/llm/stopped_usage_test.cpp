@@ -54,8 +54,9 @@ TEST_CASE("a call over HTTP that a verb ended is never reported as free", "[open
     streaming = streaming || event.get<DeltaReceived>();
     if (const auto* ended = event.get<TurnEnded>()) end = *ended, over = true;
   });
-  const Agent parent = *tree.create({.subtree_budget = {.tokens = 10'000}});
-  const Agent agent = *parent.create_child({.id = "a", .prices = {.prompt = 1e6, .completion = 1e6}});
+  const Agent parent = *tree.create({.limits = {.subtree_budget = {.tokens = 10'000}}});
+  const Agent agent =
+      *parent.create_child({.id = "a", .model = {.prices = {.prompt = 1e6, .completion = 1e6}}});
   REQUIRE(agent.send("talk").accepted());
   REQUIRE(f.drive_until([&] { return streaming; }));
   if (verb == 0) REQUIRE(agent.stop().took_effect());

@@ -145,7 +145,7 @@ TEST_CASE("one stop ends all parallel programs", "[openai][turn][tools][G5][G13]
   Fifo fifo;
   TurnFixture f;
   f.tools->add(make_subprocess_tool(program_spec(), running(script(sleeper, &fifo))));
-  const Agent agent = f.ask("/call program\n/call program\n/call program", {.parallel_tools = 3});
+  const Agent agent = f.ask("/call program\n/call program\n/call program", {.limits = {.parallel_tools = 3}});
   REQUIRE(f.drive_until([&] { return f.seen.count("tool a") == 3; }));
   for (int i = 0; i < 3; ++i) CHECK(fifo.pid() > 0);
   CHECK(agent.terminate().took_effect());
@@ -194,7 +194,7 @@ TEST_CASE("a stop reaches a tool that blocks on a thread of a pool", "[openai][t
     return ToolResult::failed("told to end");
   }));
   // Two of them, one thread: the second waits in the pool's queue.
-  const Agent agent = f.ask("/call block\n/call block", {.parallel_tools = 2});
+  const Agent agent = f.ask("/call block\n/call block", {.limits = {.parallel_tools = 2}});
   REQUIRE(f.drive_until([&] { return f.seen.count("tool a") == 2; }));
   {
     std::unique_lock lock(mutex);

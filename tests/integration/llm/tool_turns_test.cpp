@@ -88,7 +88,7 @@ TEST_CASE("the results of parallel calls are sent in the order of the calls",
   std::vector<ToolDone> held;
   f.tools->add({{.name = "held"},
                 [&](const json&, const ToolContext&, ToolDone done) { held.push_back(std::move(done)); }});
-  f.ask("/call held\n/call held\n/call add {\"a\":1,\"b\":1}\n/call held", {.parallel_tools = 4});
+  f.ask("/call held\n/call held\n/call add {\"a\":1,\"b\":1}\n/call held", {.limits = {.parallel_tools = 4}});
   REQUIRE(f.drive_until([&] { return held.size() == 3; }));
   // The results come in the opposite order, each from a thread of its own.
   for (int i = 2; i >= 0; --i)

@@ -45,7 +45,7 @@ TEST_CASE("at its deadline a turn closes the connection of a server that never a
     if (begins) peer.write(std::string(stream_head) + delta_event("hel"));
     peer.wait_close();
   });
-  const Agent agent = f.tree.create({.id = "a", .turn_timeout = 10s}).value();
+  const Agent agent = f.tree.create({.id = "a", .limits = {.turn_timeout = 10s}}).value();
   REQUIRE(agent.send("question"));
   REQUIRE(f.drive_until([&] { return f.server.requests() == 1 && (!begins || f.seen.count("delta") == 1); }));
   f.clock.advance(9999ms);
@@ -79,7 +79,7 @@ TEST_CASE("at its deadline a turn closes the connection of a server that never a
 TEST_CASE("a deadline in an endless answer after tools leaves a valid history",
           "[openai][turn][tools][deadline][X50][G6][G8]") {
   TurnFixture f(0);
-  const Agent agent = f.ask(sum, {.turn_timeout = 300ms});
+  const Agent agent = f.ask(sum, {.limits = {.turn_timeout = 300ms}});
   REQUIRE(f.drive_to_end());
   REQUIRE(f.server_saw([](const standin::Stats& stats) { return stats.open == 0; }));
   REQUIRE(f.end.result);

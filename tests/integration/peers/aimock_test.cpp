@@ -153,7 +153,7 @@ AgentSpec adder() {
   ToolSpec add{.name = "add", .description = "Adds two numbers."};
   add.parameters =
       R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]})";
-  AgentSpec spec{.system_prompt = "Be brief.", .parallel_tools = 2};
+  AgentSpec spec{.system_prompt = "Be brief.", .limits = {.parallel_tools = 2}};
   spec.tools = std::make_shared<ToolRegistry>();
   spec.tools->add(make_blocking_tool(
       std::move(add), std::make_shared<ThreadPool>(2),

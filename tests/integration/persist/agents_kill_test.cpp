@@ -186,7 +186,7 @@ class Program {
     for (const std::string& id : ids) report("r " + id);
     AgentSpec spec;
     spec.code.tools = "tools";
-    spec.turn_timeout = std::chrono::minutes(10);
+    spec.limits.turn_timeout = std::chrono::minutes(10);
     spec.id = ids[0];
     const auto root = tree_.create(spec);
     if (!root) return;  // the delete has not settled yet

@@ -56,7 +56,7 @@ TEST_CASE("no text of a store reaches the terminal raw", "[store_program]") {
   {
     auto store = SqliteStore::open(folder.file()).value();
     Life life(*store, {.durability = Durability::each_message});
-    AgentSpec spec{.system_prompt = evil, .model = evil};
+    AgentSpec spec{.system_prompt = evil, .model = {.name = evil}};
     spec.code.tools = "";
     const Agent agent = life.create(evil, std::move(spec));
     testing::ScriptedReply reply;

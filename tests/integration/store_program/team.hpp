@@ -50,10 +50,11 @@ class Team {
     call.tool_calls = {{.id = "call_1", .name = "add", .arguments = R"({"a":2,"b":40})"}};
     life_.llm.enqueue(call);
     life_.llm.enqueue({.deltas = {"It is ", "42."}});
-    AgentSpec spec{.system_prompt = "You plan trips.\nBe brief.", .model = "m-1", .temperature = 0.25};
+    AgentSpec spec{.system_prompt = "You plan trips.\nBe brief.",
+                   .model = {.name = "m-1", .temperature = 0.25}};
     spec.role = AgentRole::system;
-    spec.turn_timeout = std::chrono::seconds(90);
-    spec.budget = {.tokens = 5000};
+    spec.limits.turn_timeout = std::chrono::seconds(90);
+    spec.limits.budget = {.tokens = 5000};
     spec.code.tools = "calculator";
     const Agent planner = life_.create("planner", std::move(spec));
     REQUIRE(planner.send("What is 2 + 40?"));

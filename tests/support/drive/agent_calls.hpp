@@ -36,7 +36,7 @@ struct AgentCalls : TreeFixture {
   // Asks the planner, whose model answers with these calls.
   void begin(std::vector<ToolCall> calls, AgentSpec spec = {}) {
     spec.tools = tools;
-    if (spec.parallel_tools == 1) spec.parallel_tools = 8;
+    if (spec.limits.parallel_tools == 1) spec.limits.parallel_tools = 8;
     planner = root("planner", std::move(spec));
     again(std::move(calls));
   }

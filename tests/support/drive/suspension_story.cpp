@@ -327,7 +327,7 @@ void SuspensionStory::create_parent(AgentSpec spec) {
   point();
   if (!tree_) return;
   spec.id = "parent";
-  spec.lease = lease;
+  spec.limits.lease = lease;
   if (const auto made = tree_->create(std::move(spec))) parent_ = *made;
   point();
 }

@@ -121,7 +121,7 @@ class SuspensionStory {
   std::size_t tools_started() const noexcept { return tools_started_; }
 
  protected:
-  static constexpr Duration time_of_a_turn = std::chrono::hours(1);  // for AgentSpec::turn_timeout
+  static constexpr Duration time_of_a_turn = std::chrono::hours(1);  // for AgentLimits::turn_timeout
   static constexpr Duration lease = std::chrono::hours(24);          // of the parent
 
   virtual void tell() = 0;

@@ -54,7 +54,7 @@ StoppedCall stopped_call(const Budget& budget) {
   AgentTree tree(runtime, {.llm = &llm});
   AgentSpec spec;
   spec.system_prompt = "Answer in one sentence, and name your sources.";
-  spec.budget = budget;
+  spec.limits.budget = budget;
   Agent agent = tree.create(std::move(spec)).value();
   const Subscription ended = tree.on_event([&](const Event& event) {
     if (const auto* turn = std::get_if<TurnEnded>(&event.body))

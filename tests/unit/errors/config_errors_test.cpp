@@ -20,39 +20,44 @@ struct SpecTable {
     rows.push_back({text, made.error(), code, text});
   }
   void add_numbers() {
-    add({.mailbox_limit = 65'001}, "AgentSpec::mailbox_limit is 65001; it must be 1 to 65000");
-    add({.temperature = 2.5}, "AgentSpec::temperature is 2.5; it must be 0 to 2");
-    add({.temperature = 2.0000001}, "AgentSpec::temperature is 2.0000001; it must be 0 to 2");
-    add({.max_tokens = 0}, "AgentSpec::max_tokens is 0; it must be at least 1");
-    add({.top_p = 1.5}, "AgentSpec::top_p is 1.5; it must be 0 to 1");
-    add({.turn_timeout = -1s}, "AgentSpec::turn_timeout is -1 s; it must not be negative");
-    add({.budget = {.cost = -1}}, "AgentSpec::budget.cost is -1; it must be 0 to 1e+15");
-    add({.budget = {.wall_clock = -1s}}, "AgentSpec::budget.wall_clock is -1 s; it must not be negative");
-    add({.subtree_budget = {.cost = -1}}, "AgentSpec::subtree_budget.cost is -1; it must be 0 to 1e+15");
-    add({.prices = {.prompt = -1}}, "AgentSpec::prices.prompt is -1; it must be 0 to 1e+15");
-    add({.prices = {.completion = -1}}, "AgentSpec::prices.completion is -1; it must be 0 to 1e+15");
-    add({.prices = {.cached_prompt = -1}}, "AgentSpec::prices.cached_prompt is -1; it must be 0 to 1e+15");
+    add({.limits = {.mailbox = 65'001}}, "AgentSpec::limits.mailbox is 65001; it must be 1 to 65000");
+    add({.model = {.temperature = 2.5}}, "AgentSpec::model.temperature is 2.5; it must be 0 to 2");
+    add({.model = {.temperature = 2.0000001}},
+        "AgentSpec::model.temperature is 2.0000001; it must be 0 to 2");
+    add({.model = {.max_tokens = 0}}, "AgentSpec::model.max_tokens is 0; it must be at least 1");
+    add({.model = {.top_p = 1.5}}, "AgentSpec::model.top_p is 1.5; it must be 0 to 1");
+    add({.limits = {.turn_timeout = -1s}}, "AgentSpec::limits.turn_timeout is -1 s; it must not be negative");
+    add({.limits = {.budget = {.cost = -1}}}, "AgentSpec::limits.budget.cost is -1; it must be 0 to 1e+15");
+    add({.limits = {.budget = {.wall_clock = -1s}}},
+        "AgentSpec::limits.budget.wall_clock is -1 s; it must not be negative");
+    add({.limits = {.subtree_budget = {.cost = -1}}},
+        "AgentSpec::limits.subtree_budget.cost is -1; it must be 0 to 1e+15");
+    add({.model = {.prices = {.prompt = -1}}}, "AgentSpec::model.prices.prompt is -1; it must be 0 to 1e+15");
+    add({.model = {.prices = {.completion = -1}}},
+        "AgentSpec::model.prices.completion is -1; it must be 0 to 1e+15");
+    add({.model = {.prices = {.cached_prompt = -1}}},
+        "AgentSpec::model.prices.cached_prompt is -1; it must be 0 to 1e+15");
   }
   void add_texts() {
     AgentSpec spec;
-    spec.response_format = {ResponseFormat::Kind::json_schema, "", "[]"};
+    spec.model.response_format = {ResponseFormat::Kind::json_schema, "", "[]"};
     add(spec,
-        "AgentSpec::response_format.schema must be the text of a JSON object with at least one member, "
+        "AgentSpec::model.response_format.schema must be the text of a JSON object with at least one member, "
         "nested "
         "at most 64 levels; for JSON without a schema set ResponseFormat::Kind::json_object");
-    spec.response_format = {ResponseFormat::Kind::json_schema, "a b", R"({"type":"object"})"};
-    add(spec, "AgentSpec::response_format.name must be at most 64 letters, digits, '_' and '-'");
-    spec.response_format = {ResponseFormat::Kind::json_schema, "", R"({"type":"objekt"})"};
+    spec.model.response_format = {ResponseFormat::Kind::json_schema, "a b", R"({"type":"object"})"};
+    add(spec, "AgentSpec::model.response_format.name must be at most 64 letters, digits, '_' and '-'");
+    spec.model.response_format = {ResponseFormat::Kind::json_schema, "", R"({"type":"objekt"})"};
     add(spec,
-        "AgentSpec::response_format.schema: not a usable schema: Unrecognised JSON type name 'objekt'; "
+        "AgentSpec::model.response_format.schema: not a usable schema: Unrecognised JSON type name 'objekt'; "
         "with ResponseFormat::validate = false it is sent, and answers are not checked");
-    spec.response_format.schema = R"({"$ref":"https://example.com/age.json"})";
+    spec.model.response_format.schema = R"({"$ref":"https://example.com/age.json"})";
     add(spec,
-        "AgentSpec::response_format.schema: not a usable schema: its $ref "
+        "AgentSpec::model.response_format.schema: not a usable schema: its $ref "
         "\"https://example.com/age.json\" leads nowhere within it; only \"#\" and \"#/...\" are "
         "supported; with ResponseFormat::validate = false it is sent, and answers are not checked");
-    add({.tool_choice = {ToolChoice::Mode::named, ""}},
-        "AgentSpec::tool_choice.name is empty; Mode::named needs the name of a tool");
+    add({.model = {.tool_choice = {ToolChoice::Mode::named, ""}}},
+        "AgentSpec::model.tool_choice.name is empty; Mode::named needs the name of a tool");
     add({.system_prompt = "new", .history = {ChatMessage::system("old")}},
         "AgentSpec::history: message 1 (system) is not AgentSpec::system_prompt; leave system_prompt empty "
         "to "

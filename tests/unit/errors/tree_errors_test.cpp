@@ -153,7 +153,7 @@ void add_questions(ErrorRows& rows) {
   ToolTurn t;
   t.tools->add(make_ask_human_tool());
   t.tools->add({{.name = "careful", .needs_approval = true}, t.held.start()});
-  t.ask(t.agent({.parallel_tools = 2}));
+  t.ask(t.agent({.limits = {.parallel_tools = 2}}));
   t.call({{.name = "ask_human", .arguments = R"({"question":"Why?"})"}, {.name = "careful"}});
   rows.push_back({"an answer to no question", of(t.tree->answer("q_9", "so")), Errc::question_not_found,
                   "there is no question with this id"});
@@ -185,7 +185,7 @@ void add_out_of_memory(ErrorRows& rows) {
   }
   rows.push_back({"grant() without memory", of(granted), Errc::out_of_memory, "out of memory"});
   AgentSpec spec;
-  spec.model = "m";
+  spec.model.name = "m";
   Result<Agent> made = Error{};
   {
     const FailingAllocation failing(1, 1);

@@ -103,7 +103,7 @@ Error error_of_many_calls() {
 Error error_of_many_rounds() {
   ToolTurn t;
   AgentSpec spec;
-  spec.max_tool_rounds = 1;
+  spec.limits.tool_rounds = 1;
   t.ask(t.agent(spec));
   t.call({add_call("x", 1, 2)});
   t.call({add_call("y", 1, 2)});
@@ -114,9 +114,9 @@ Error error_of_many_rounds() {
 Error error_of_words(FinishReason reason = FinishReason::complete) {
   ToolTurn t;
   AgentSpec spec;
-  spec.max_repairs = 0;
-  spec.response_format = {.kind = ResponseFormat::Kind::json_schema,
-                          .schema = R"({"type":"object","required":["age"]})"};
+  spec.limits.repairs = 0;
+  spec.model.response_format = {.kind = ResponseFormat::Kind::json_schema,
+                                .schema = R"({"type":"object","required":["age"]})"};
   t.ask(t.agent(spec));
   t.llm->delta("a", reason == FinishReason::complete ? "{}" : "I cannot");
   FakeClient::finish(*t.llm->find("a"), ChatOutcome::completed(reason));
@@ -128,7 +128,7 @@ Error error_of_deadline(Duration timeout, std::optional<Duration> deadline) {
   ToolTurn t;
   SendOptions options;
   if (deadline) options.deadline = t.clock.now() + *deadline;
-  CHECK(t.agent({.turn_timeout = timeout}).send("question", std::move(options)));
+  CHECK(t.agent({.limits = {.turn_timeout = timeout}}).send("question", std::move(options)));
   t.settle();
   t.advance(std::chrono::hours(1));
   return t.error;
@@ -136,9 +136,10 @@ Error error_of_deadline(Duration timeout, std::optional<Duration> deadline) {
 
 void add_deadlines(ErrorRows& rows) {
   using namespace std::chrono_literals;
-  rows.push_back({"a turn that takes too long", error_of_deadline(90s, {}), Errc::deadline_exceeded,
-                  "the turn took longer than AgentSpec::turn_timeout (90 s); if turns may take longer, set a "
-                  "longer one"});
+  rows.push_back(
+      {"a turn that takes too long", error_of_deadline(90s, {}), Errc::deadline_exceeded,
+       "the turn took longer than AgentSpec::limits.turn_timeout (90 s); if turns may take longer, set a "
+       "longer one"});
   rows.push_back({"a turn that is not over at the deadline of its message", error_of_deadline(90s, 1500ms),
                   Errc::deadline_exceeded,
                   "the turn was not over at SendOptions::deadline (1500 ms after it began); if it may take "
@@ -146,7 +147,7 @@ void add_deadlines(ErrorRows& rows) {
 }
 
 void add_invalid_answers(ErrorRows& rows) {
-  const std::string why = "the answer does not match AgentSpec::response_format: ";
+  const std::string why = "the answer does not match AgentSpec::model.response_format: ";
   rows.push_back({"an answer that does not match", error_of_words(), Errc::invalid_answer,
                   why + "answer.age is required"});
   rows.push_back({"a refusal where JSON is required", error_of_words(FinishReason::refusal),
@@ -160,7 +161,7 @@ Error error_of_budget(const Budget& budget) {
   ToolTurn t;
   AgentSpec spec;
   spec.role = AgentRole::user;
-  spec.budget = budget;
+  spec.limits.budget = budget;
   const Agent agent = t.agent(spec);
   t.ask(agent);
   FakeClient::finish(*t.llm->find("a"), ChatOutcome::completed(FinishReason::complete, {60, 60, 120}));
@@ -174,7 +175,7 @@ Error error_of_budget(const Budget& budget) {
 Error error_of_reserved_budget() {
   ToolTurn t;
   AgentSpec spec;
-  spec.subtree_budget.tokens = 1000;
+  spec.limits.subtree_budget.tokens = 1000;
   const Agent parent = t.agent(spec);
   t.ask(t.child(parent, "b"));
   CHECK(t.child(parent, "c").send("question").accepted());
@@ -186,7 +187,7 @@ Error error_of_reserved_budget() {
 Error error_of_stop_by_budget() {
   ToolTurn t;
   AgentSpec spec;
-  spec.budget.turns = 1;
+  spec.limits.budget.turns = 1;
   const Agent agent = t.agent(spec);
   t.ask(agent);
   t.answer("answer");
@@ -230,7 +231,7 @@ ErrorRows test::turn_errors() {
                   "the answer has 65 tool calls, more than the 64 allowed"});
   rows.push_back({"a tool round too many", error_of_many_rounds(), Errc::tool_round_limit,
                   "executed 1 consecutive tool_call turns without a non-tool response; to allow more, raise "
-                  "AgentSpec::max_tool_rounds"});
+                  "AgentSpec::limits.tool_rounds"});
   rows.push_back(
       {"calls of a filtered answer", error_of_filtered_calls(), Errc::answer_cut_off,
        "the answer has tool calls, but did not end normally: a content filter ended it; none of the "

@@ -285,7 +285,7 @@ TEST_CASE("a lease has a timer of the system that runs while the machine sleeps"
     AgentTree tree(runtime);
     const bool watches = GENERATE(true, false);
     if (watches) REQUIRE(runtime.poll_descriptor() >= 0);
-    REQUIRE(tree.create({.id = "lasting", .lease = 1h}));
+    REQUIRE(tree.create({.id = "lasting", .limits = {.lease = 1h}}));
     bool is_over = false, timed = false;
     const Timer end = runtime.call_after(1ms, [&] {
       is_over = true;
@@ -293,7 +293,7 @@ TEST_CASE("a lease has a timer of the system that runs while the machine sleeps"
     });
     while (!is_over) runtime.run_for(1ms);
     CHECK(timed);
-    const Agent agent = tree.create({.id = "a", .lease = 1ms}).value();
+    const Agent agent = tree.create({.id = "a", .limits = {.lease = 1ms}}).value();
     while (agent.state().value() != AgentState::stopped) runtime.run_for(1ms);
     const int descriptor = runtime.poll_descriptor();
     while (runtime.poll()) continue;

@@ -53,8 +53,8 @@ std::string fill(Program& program) {
   }));
   AgentSpec spec{.id = "boss", .system_prompt = "You lead.", .code = {.tools = "tools"}};
   spec.tools = tools;
-  spec.budget.turns = 9;
-  spec.subtree_budget.tokens = 1'000'000;
+  spec.limits.budget.turns = 9;
+  spec.limits.subtree_budget.tokens = 1'000'000;
   const Agent boss = program.tree->create(spec).value();
   const Agent writer =
       boss.create_child({.id = "writer", .tools = tools, .code = {.tools = "tools"}}).value();
@@ -259,7 +259,8 @@ TEST_CASE("lines about ended tasks of a turn that is left out are for the next o
   program.llm.enqueue(call);
   program.llm.enqueue(reply_of("It runs."));
   program.llm.enqueue(silent);
-  const Agent agent = program.tree->create({.id = "a", .tools = tools, .background_tasks = 1}).value();
+  const Agent agent =
+      program.tree->create({.id = "a", .tools = tools, .limits = {.background_tasks = 1}}).value();
   const auto poll = [&] {
     for (int i = 0; i < 12; ++i) program.runtime.poll();
   };
@@ -477,33 +478,33 @@ TEST_CASE("an agent keeps a field of its spec although it is the only one that i
   };
   const std::vector<Field> fields{
       {"system_prompt", [](AgentSpec& spec) { spec.system_prompt = "x"; }},
-      {"model", [](AgentSpec& spec) { spec.model = "x"; }},
+      {"model", [](AgentSpec& spec) { spec.model.name = "x"; }},
       {"role", [](AgentSpec& spec) { spec.role = AgentRole::system; }},
-      {"mailbox_limit", [](AgentSpec& spec) { spec.mailbox_limit = 3; }},
+      {"mailbox_limit", [](AgentSpec& spec) { spec.limits.mailbox = 3; }},
       {"auto_resume", [](AgentSpec& spec) { spec.auto_resume = true; }},
-      {"temperature", [](AgentSpec& spec) { spec.temperature = 0; }},
-      {"max_tokens", [](AgentSpec& spec) { spec.max_tokens = 9; }},
-      {"top_p", [](AgentSpec& spec) { spec.top_p = 0; }},
-      {"stop_sequences", [](AgentSpec& spec) { spec.stop_sequences = {"x"}; }},
-      {"reasoning_effort", [](AgentSpec& spec) { spec.reasoning_effort = "low"; }},
-      {"stream", [](AgentSpec& spec) { spec.stream = false; }},
+      {"temperature", [](AgentSpec& spec) { spec.model.temperature = 0; }},
+      {"max_tokens", [](AgentSpec& spec) { spec.model.max_tokens = 9; }},
+      {"top_p", [](AgentSpec& spec) { spec.model.top_p = 0; }},
+      {"stop_sequences", [](AgentSpec& spec) { spec.model.stop_sequences = {"x"}; }},
+      {"reasoning_effort", [](AgentSpec& spec) { spec.model.reasoning_effort = "low"; }},
+      {"stream", [](AgentSpec& spec) { spec.model.stream = false; }},
       {"response_format",
-       [](AgentSpec& spec) { spec.response_format.kind = ResponseFormat::Kind::json_object; }},
+       [](AgentSpec& spec) { spec.model.response_format.kind = ResponseFormat::Kind::json_object; }},
       {"tool_choice",
        [](AgentSpec& spec) {
-         spec.tool_choice = {ToolChoice::Mode::named, "x"};
+         spec.model.tool_choice = {ToolChoice::Mode::named, "x"};
        }},
       {"tools", [](AgentSpec& spec) { spec.tools = std::make_shared<ToolRegistry>(); }},
       {"tool_protocol", [](AgentSpec& spec) { spec.tool_protocol = ToolProtocol::text; }},
-      {"max_repairs", [](AgentSpec& spec) { spec.max_repairs = 0; }},
-      {"max_tool_rounds", [](AgentSpec& spec) { spec.max_tool_rounds = 11; }},
-      {"parallel_tool_calls", [](AgentSpec& spec) { spec.parallel_tool_calls = false; }},
-      {"parallel_tools", [](AgentSpec& spec) { spec.parallel_tools = 2; }},
-      {"turn_timeout", [](AgentSpec& spec) { spec.turn_timeout = std::chrono::seconds(1); }},
-      {"lease", [](AgentSpec& spec) { spec.lease = std::chrono::hours(1); }},
+      {"max_repairs", [](AgentSpec& spec) { spec.limits.repairs = 0; }},
+      {"max_tool_rounds", [](AgentSpec& spec) { spec.limits.tool_rounds = 11; }},
+      {"parallel_tool_calls", [](AgentSpec& spec) { spec.model.parallel_tool_calls = false; }},
+      {"parallel_tools", [](AgentSpec& spec) { spec.limits.parallel_tools = 2; }},
+      {"turn_timeout", [](AgentSpec& spec) { spec.limits.turn_timeout = std::chrono::seconds(1); }},
+      {"lease", [](AgentSpec& spec) { spec.limits.lease = std::chrono::hours(1); }},
       {"partial_answers", [](AgentSpec& spec) { spec.partial_answers = PartialAnswers::keep; }},
-      {"background_tasks", [](AgentSpec& spec) { spec.background_tasks = 1; }},
-      {"cache_key", [](AgentSpec& spec) { spec.cache_key = "x"; }},
+      {"background_tasks", [](AgentSpec& spec) { spec.limits.background_tasks = 1; }},
+      {"cache_key", [](AgentSpec& spec) { spec.model.cache_key = "x"; }},
       {"context.max_tokens", [](AgentSpec& spec) { ++spec.context.max_tokens; }},
       {"context.target_tokens", [](AgentSpec& spec) { ++spec.context.target_tokens; }},
       {"context.min_conversation_tokens", [](AgentSpec& spec) { ++spec.context.min_conversation_tokens; }},
@@ -515,12 +516,12 @@ TEST_CASE("an agent keeps a field of its spec although it is the only one that i
        [](AgentSpec& spec) {
          spec.history = {ChatMessage::user("x"), ChatMessage::assistant("y")};
        }},
-      {"budget", [](AgentSpec& spec) { spec.budget.turns = 9; }},
-      {"subtree_budget", [](AgentSpec& spec) { spec.subtree_budget.cost = 1; }},
-      {"prices.prompt", [](AgentSpec& spec) { spec.prices.prompt = 1; }},
-      {"prices.completion", [](AgentSpec& spec) { spec.prices.completion = 1; }},
-      {"prices.cached_prompt", [](AgentSpec& spec) { spec.prices.cached_prompt = 1; }},
-      {"prices.cache_write", [](AgentSpec& spec) { spec.prices.cache_write = 1; }},
+      {"budget", [](AgentSpec& spec) { spec.limits.budget.turns = 9; }},
+      {"subtree_budget", [](AgentSpec& spec) { spec.limits.subtree_budget.cost = 1; }},
+      {"prices.prompt", [](AgentSpec& spec) { spec.model.prices.prompt = 1; }},
+      {"prices.completion", [](AgentSpec& spec) { spec.model.prices.completion = 1; }},
+      {"prices.cached_prompt", [](AgentSpec& spec) { spec.model.prices.cached_prompt = 1; }},
+      {"prices.cache_write", [](AgentSpec& spec) { spec.model.prices.cache_write = 1; }},
       {"code", [](AgentSpec& spec) { spec.code.handler = "x"; }},
   };
   // With an id that is generated, as with one that is chosen.
@@ -546,7 +547,7 @@ TEST_CASE("an import takes the messages that waited beyond the limit of the mail
   {
     AgentTree tree(runtime, {.llm = &llm});
     REQUIRE(tree.restore(&records));
-    const Agent agent = tree.create({.id = "a", .mailbox_limit = 1}).value();
+    const Agent agent = tree.create({.id = "a", .limits = {.mailbox = 1}}).value();
     llm.enqueue({.silent = true});
     REQUIRE(agent.send("begun"));
     for (int i = 0; i < 5; ++i) runtime.poll();

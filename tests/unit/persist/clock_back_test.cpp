@@ -126,7 +126,7 @@ TEST_CASE("the deadline of a turn counts although the clock was set back", "[per
   {
     Life life(store, each_message(), {}, of(clock));
     life.llm.enqueue(silence());
-    const Agent agent = life.create("a", {.turn_timeout = std::chrono::hours(3)});
+    const Agent agent = life.create("a", {.limits = {.turn_timeout = std::chrono::hours(3)}});
     REQUIRE(agent.send("x"));
     poll(life);
     REQUIRE(agent.state().value() == AgentState::waiting_llm);
@@ -150,8 +150,8 @@ TEST_CASE("leases and budgets of time go on although the clock was set back", "[
   MemoryStore store;
   {
     Life life(store, each_message(), {}, of(clock));
-    life.create("leased", {.lease = std::chrono::hours(2)});
-    life.create("limited", {.budget = {.wall_clock = std::chrono::hours(5)}});
+    life.create("leased", {.limits = {.lease = std::chrono::hours(2)}});
+    life.create("limited", {.limits = {.budget = {.wall_clock = std::chrono::hours(5)}}});
     poll(life);
     clock.advance(std::chrono::hours(1));
     poll(life);

@@ -57,13 +57,16 @@ void poll(Life& life) {
 // and messages that wait; "fork" is a fork of that.
 void fill(MemoryStore& store) {
   Life life(store, options(InterruptedTurns::end));
-  AgentSpec spec{.system_prompt = "p", .mailbox_limit = 9, .temperature = 0.5, .code = {.tools = "tools"}};
-  spec.budget = {.turns = 100, .tokens = 1'000'000, .cost = 3.5, .wall_clock = std::chrono::hours(1)};
-  spec.subtree_budget = {.tokens = 2'000'000};
-  spec.prices = {.prompt = 1, .completion = 2.5};
-  spec.parallel_tools = 4;
-  spec.stop_sequences = {"x", "y"};
-  spec.turn_timeout = std::chrono::hours(2);
+  AgentSpec spec{.system_prompt = "p",
+                 .model = {.temperature = 0.5},
+                 .limits = {.mailbox = 9},
+                 .code = {.tools = "tools"}};
+  spec.limits.budget = {.turns = 100, .tokens = 1'000'000, .cost = 3.5, .wall_clock = std::chrono::hours(1)};
+  spec.limits.subtree_budget = {.tokens = 2'000'000};
+  spec.model.prices = {.prompt = 1, .completion = 2.5};
+  spec.limits.parallel_tools = 4;
+  spec.model.stop_sequences = {"x", "y"};
+  spec.limits.turn_timeout = std::chrono::hours(2);
   spec.context = {.max_tokens = 100'000, .target_tokens = 30'000};
   spec.context.compact = Compaction{.prompt = "short", .max_tokens = 99};
   const Agent boss = life.create("boss", spec);

@@ -111,7 +111,7 @@ TEST_CASE("an agent whose lease has run out is stopped in its document", "[check
   testing::ScriptedClient llm(runtime);
   AgentTree tree(runtime, {.llm = &llm});
   const Agent boss = tree.create({.id = "boss"}).value();
-  REQUIRE(boss.create_child({.id = "child", .lease = std::chrono::minutes(1)}));
+  REQUIRE(boss.create_child({.id = "child", .limits = {.lease = std::chrono::minutes(1)}}));
   clock.advance(std::chrono::minutes(1));  // no poll has noticed it
   const std::string document = export_agents(boss).value();
   Runtime other;

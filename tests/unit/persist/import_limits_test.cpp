@@ -37,7 +37,7 @@ std::string document() {
   Program program;
   AgentSpec spec{.id = "boss", .system_prompt = "a prompt that needs a heap of its own"};
   spec.role = AgentRole::user;
-  spec.budget = {.turns = 9, .cost = 2.5};
+  spec.limits.budget = {.turns = 9, .cost = 2.5};
   const Agent boss = program.tree->create(spec).value();
   const Agent child = boss.create_child({.id = "child", .role = AgentRole::system}).value();
   const Agent third = boss.create_child({.id = "third"}).value();
@@ -110,7 +110,8 @@ TEST_CASE("a limit that was lifted before an export is not back after the import
           "[checkpoint][import][budget]") {
   Program program, other;
   const Agent agent =
-      program.tree->create({.id = "a", .budget = {.turns = 1}, .subtree_budget = {.turns = 1}}).value();
+      program.tree->create({.id = "a", .limits = {.budget = {.turns = 1}, .subtree_budget = {.turns = 1}}})
+          .value();
   REQUIRE(agent.grant({}));
   REQUIRE(agent.grant({}, Scope::subtree));
   const Agent made = import_agents(*other.tree, export_agents(agent).value()).value().agents.front();

@@ -108,7 +108,7 @@ TEST_CASE("a call that is approved while others wait for the store begins after 
                       {.id = "d2", .name = "careful", .arguments = "{}"}};
   asked.life->llm.enqueue(calls);
   AgentSpec spec{.code = {.tools = "tools"}};
-  spec.parallel_tools = 2;
+  spec.limits.parallel_tools = 2;
   const Agent other = asked.life->create("b", spec);
   asked.poll();
   asked.executor.run_all();
@@ -256,7 +256,7 @@ TEST_CASE("the calls of one answer wait for one commit", "[persist][intent][G14]
   options.code.add_tools("tools", tools);
   Life life(store, options);
   const Agent agent =
-      life.create("a", {.parallel_tools = 4, .background_tasks = 1, .code = {.tools = "tools"}});
+      life.create("a", {.limits = {.parallel_tools = 4, .background_tasks = 1}, .code = {.tools = "tools"}});
   life.runtime.poll();
   executor.run_all();
   testing::ScriptedReply call;
@@ -294,7 +294,7 @@ TEST_CASE("a call begins after a flush() of the host within its turn", "[persist
   for (const char* const name : {"never", "safe"})
     call.tool_calls.push_back({.id = name, .name = name, .arguments = "{}"});
   life->llm.enqueue(call);
-  const Agent agent = life->create("a", {.parallel_tools = 2, .code = {.tools = "tools"}});
+  const Agent agent = life->create("a", {.limits = {.parallel_tools = 2}, .code = {.tools = "tools"}});
   REQUIRE(agent.send("go"));
   life->runtime.run_until_idle();
   CHECK(runs == std::vector<std::string>{"safe", "never"});

@@ -57,8 +57,8 @@ struct Tasks {
     const auto on_task = life.tree->on<TaskChanged>([&](const TaskChanged& change) {
       if (ids.empty() || ids.back() != change.task_id) ids.push_back(change.task_id);
     });
-    AgentSpec spec{.background_tasks = 3, .code = {.tools = "tools"}};
-    spec.parallel_tools = 3;
+    AgentSpec spec{.limits = {.background_tasks = 3}, .code = {.tools = "tools"}};
+    spec.limits.parallel_tools = 3;
     REQUIRE(life.create("a", spec).send("go"));
     for (int i = 0; i < 20; ++i) life.runtime.poll();
     REQUIRE(life.tree->flush());
@@ -148,7 +148,7 @@ TEST_CASE("a spec that no agent has any more is not in the store", "[persist][re
   std::size_t specs = 0;
   {
     Life life(store);
-    const auto shared = std::make_shared<const AgentSpec>(AgentSpec{.model = "shared"});
+    const auto shared = std::make_shared<const AgentSpec>(AgentSpec{.model = {.name = "shared"}});
     const Agent a = life.create("a"), b = life.tree->create(shared).value(),
                 c = life.tree->create(shared).value();
     REQUIRE(life.tree->flush());
@@ -210,10 +210,10 @@ TEST_CASE("what is used counts in each budget above after a kill", "[persist][re
   Life life(store);
   testing::ScriptedReply reply = answer("ok");
   reply.usage = {.prompt_tokens = 30, .completion_tokens = 12};
-  Agent last = life.create("0", {.subtree_budget = {.tokens = 10'000}});
+  Agent last = life.create("0", {.limits = {.subtree_budget = {.tokens = 10'000}}});
   for (const char* const id : {"1", "2", "3"}) {
     AgentSpec spec{.id = id};
-    if (*id != '1') spec.subtree_budget.tokens = 20'000;  // one between has none
+    if (*id != '1') spec.limits.subtree_budget.tokens = 20'000;  // one between has none
     last = last.create_child(std::move(spec)).value();
   }
   life.runtime.run_until_idle();
@@ -415,7 +415,7 @@ TEST_CASE("an agent that a restart stops because it is damaged keeps its lease",
     testing::ScriptedReply silent;
     silent.silent = silent.deaf = true;
     life.llm.enqueue(silent);
-    REQUIRE(life.create("a", {.lease = std::chrono::hours(1)}).send("work"));
+    REQUIRE(life.create("a", {.limits = {.lease = std::chrono::hours(1)}}).send("work"));
     life.runtime.poll();
     REQUIRE(life.tree->flush());
   }
@@ -443,8 +443,8 @@ TEST_CASE("a turn counts after a restart, although a callback of its beginning h
     silent.silent = true;
     life.llm.enqueue(silent);
     const auto hook = life.tree->on<StateChanged>([&](const StateChanged&) { CHECK(life.tree->flush()); });
-    const Agent boss = life.create("boss", {.subtree_budget = {.turns = 5}});
-    const Agent a = boss.create_child({.id = "a", .budget = {.turns = 5}}).value();
+    const Agent boss = life.create("boss", {.limits = {.subtree_budget = {.turns = 5}}});
+    const Agent a = boss.create_child({.id = "a", .limits = {.budget = {.turns = 5}}}).value();
     REQUIRE(a.send("work"));
     life.runtime.poll();
     REQUIRE(a.spent()->turns == 1);

@@ -45,15 +45,15 @@ TEST_CASE("a restart finds the spec of an agent", "[persist][restore]") {
   MemoryStore store;
   AgentSpec spec;
   spec.system_prompt = "You plan trips. \xE2\x9C\x88";
-  spec.model = "m-1";
-  spec.temperature = 0.25;
-  spec.max_tokens = 77;
-  spec.stop_sequences = {"END"};
+  spec.model.name = "m-1";
+  spec.model.temperature = 0.25;
+  spec.model.max_tokens = 77;
+  spec.model.stop_sequences = {"END"};
   spec.role = AgentRole::system;
-  spec.mailbox_limit = 5;
-  spec.turn_timeout = std::chrono::seconds(90);
+  spec.limits.mailbox = 5;
+  spec.limits.turn_timeout = std::chrono::seconds(90);
   spec.context.max_tokens = 9'000;
-  spec.prices = {.prompt = 2.5, .completion = 10, .cached_prompt = 1.25};
+  spec.model.prices = {.prompt = 2.5, .completion = 10, .cached_prompt = 1.25};
   {
     Life life(store);
     life.create("planner", spec);
@@ -850,7 +850,7 @@ TEST_CASE("budgets and what was used of them survive a restart", "[persist][rest
     reply.deltas = {"ok"};
     reply.usage = {.prompt_tokens = 30, .completion_tokens = 12};
     life.llm.enqueue(reply);
-    const Agent agent = life.create("a", {.budget = {.turns = 2, .tokens = 10'000}});
+    const Agent agent = life.create("a", {.limits = {.budget = {.turns = 2, .tokens = 10'000}}});
     REQUIRE(agent.send("x"));
     life.runtime.run_until_idle();
     CHECK(agent.spent().value().tokens == 42);
@@ -874,7 +874,7 @@ TEST_CASE("what a child has used of its parent's budget survives a restart", "[p
     reply.deltas = {"ok"};
     reply.usage = {.prompt_tokens = 30, .completion_tokens = 12};
     life.llm.enqueue(reply);
-    const Agent parent = life.create("parent", {.subtree_budget = {.tokens = 10'000}});
+    const Agent parent = life.create("parent", {.limits = {.subtree_budget = {.tokens = 10'000}}});
     const Agent child = parent.create_child({.id = "child"}).value();
     life.runtime.poll();
     REQUIRE(child.send("x"));
@@ -895,9 +895,9 @@ TEST_CASE("a turn in progress counts in the budgets of the agent's ancestors aft
   silent.silent = true;
   life.llm.enqueue(refused);
   life.llm.enqueue(silent);
-  const Agent parent = life.create("parent", {.subtree_budget = {.turns = 5, .tokens = 10'000}});
+  const Agent parent = life.create("parent", {.limits = {.subtree_budget = {.turns = 5, .tokens = 10'000}}});
   AgentSpec spec{.id = "child"};
-  spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+  spec.model.response_format = {.kind = ResponseFormat::Kind::json_object};
   const Agent child = parent.create_child(std::move(spec)).value();
   for (int i = 0; i < 12; ++i) life.runtime.poll();
   REQUIRE(child.send("x"));

@@ -204,7 +204,7 @@ TEST_CASE("acknowledgements do not pile up while a store fails", "[persist][even
                                       left_out = record.fields[0].value;
                                   }});
   AgentSpec spec{.handler = [](const Agent&, const Message&) {}, .code = {.handler = "handler"}};
-  spec.mailbox_limit = 60'000;
+  spec.limits.mailbox = 60'000;
   const Agent agent = life.create("a", spec);
   REQUIRE(life.tree->flush());
   store.failure = {Errc::store_failed, "no answer"};

@@ -169,7 +169,7 @@ TEST_CASE("a completed call never runs again, a safe one does with its key, anot
     Life life(store, tools.options());
     life.llm.enqueue(calls({call("c1", "never"), call("c2", "safe")}));
     life.llm.enqueue(calls({call("d1", "safe"), call("d2", "never"), call("d3", "careful")}));
-    const Agent agent = life.create("a", {.parallel_tools = 4, .code = {.tools = "tools"}});
+    const Agent agent = life.create("a", {.limits = {.parallel_tools = 4}, .code = {.tools = "tools"}});
     const auto on_end = life.tree->on<ToolEnded>([&](const ToolEnded& event) {
       if (event.call_id == "c1") tools.answers = false;
     });
@@ -299,7 +299,7 @@ TEST_CASE("a turn that waits only for people goes on waiting with the same quest
   Tools tools;
   const Durability durability = GENERATE(Durability::each_turn, Durability::each_message);
   begin(store, tools, {call("c1", "ask_human", R"({"question":"Which beach?"})"), call("c2", "careful")},
-        {.parallel_tools = 2}, durability);
+        {.limits = {.parallel_tools = 2}}, durability);
   CHECK(tools.begun.empty());
   for (int restart = 0; restart < 2; ++restart) {
     Life life(store, tools.options(InterruptedTurns::end, durability));
@@ -368,7 +368,7 @@ TEST_CASE("a call that had begun and may be made again beside a question ends it
           "[persist][turns][questions][G14]") {
   MemoryStore store;
   Tools tools;
-  begin(store, tools, {call("c1", "careful"), call("c2", "safe")}, {.parallel_tools = 2});
+  begin(store, tools, {call("c1", "careful"), call("c2", "safe")}, {.limits = {.parallel_tools = 2}});
   CHECK(tools.begun == std::vector<std::string>{"safe c2"});
   {
     const Life life(store, tools.options(InterruptedTurns::go_on));  // the process ends before its first poll
@@ -386,7 +386,7 @@ TEST_CASE("a turn with a tool at work is interrupted with its questions, unless 
           "[persist][turns][questions][G14]") {
   MemoryStore store;
   Tools tools;
-  begin(store, tools, {call("c1", "never"), call("c2", "careful")}, {.parallel_tools = 2});
+  begin(store, tools, {call("c1", "never"), call("c2", "careful")}, {.limits = {.parallel_tools = 2}});
   CHECK(tools.begun == std::vector<std::string>{"never c1"});
   {
     Life life(store, tools.options(InterruptedTurns::end));
@@ -421,7 +421,7 @@ TEST_CASE("a turn with a tool at work is interrupted with its questions, unless 
 TEST_CASE("a question of a restored turn is open in a pause, and nothing begins", "[persist][turns][pause]") {
   MemoryStore store;
   Tools tools;
-  begin(store, tools, {call("c1", "careful"), call("c2", "never")}, {.parallel_tools = 2},
+  begin(store, tools, {call("c1", "careful"), call("c2", "never")}, {.limits = {.parallel_tools = 2}},
         Durability::each_turn);
   // c2 had begun: only go_on continues the turn.
   {
@@ -500,7 +500,7 @@ TEST_CASE("the turn of an agent that is stopped, and a part of a tool call, neve
         {call("c1", "helper", R"({"message":"help"})"), call("c2", "research", R"({"message":"read"})")}));
     life.llm.enqueue(silence());
     life.llm.enqueue(silence());
-    const Agent boss = life.create("boss", {.parallel_tools = 2, .code = {.tools = "own"}});
+    const Agent boss = life.create("boss", {.limits = {.parallel_tools = 2}, .code = {.tools = "own"}});
     auto own = std::make_shared<ToolRegistry>();
     own->add(make_agent_tool({.tool = {.name = "helper"}, .agent = {.id = "helper"}}));
     own->add(make_agent_tool({.tool = {.name = "research"}}));
@@ -568,7 +568,7 @@ TEST_CASE("a call of an agent whose mailbox a restart holds is done, and what wa
 TEST_CASE("limits of a turn count over a restart", "[persist][turns]") {
   MemoryStore store;
   Tools tools;
-  begin(store, tools, {call("c1", "safe")}, {.max_tool_rounds = 1});
+  begin(store, tools, {call("c1", "safe")}, {.limits = {.tool_rounds = 1}});
   Life life(store, tools.options());
   Ends ends(life);
   tools.answers = true;
@@ -594,7 +594,7 @@ TEST_CASE("a call with unreadable arguments is refused after a restart, too", "[
 TEST_CASE("a turn keeps its deadline over a restart", "[persist][turns]") {
   MemoryStore store;
   Tools tools;
-  begin(store, tools, {call("c1", "safe")}, {.turn_timeout = std::chrono::hours(1)});
+  begin(store, tools, {call("c1", "safe")}, {.limits = {.turn_timeout = std::chrono::hours(1)}});
   tools.forget();
   LaterClock clock;
   {
@@ -620,7 +620,7 @@ TEST_CASE("a turn that goes on over a restart begins nothing when the lease of i
   {
     Life life(store, tools.options(InterruptedTurns::end, Durability::each_message), {}, {.clock = &clock});
     life.llm.enqueue(silence());
-    REQUIRE(life.create("a", {.lease = std::chrono::hours(1)}).send("go"));
+    REQUIRE(life.create("a", {.limits = {.lease = std::chrono::hours(1)}}).send("go"));
     poll(life);
   }
   Life life(store, tools.options(), {}, {.clock = &clock});
@@ -645,7 +645,7 @@ TEST_CASE("a turn that ends at its deadline after a restart names the limit of i
     if (of_message)
       sent.deadline = life.runtime.now() + std::chrono::seconds(7200);
     else
-      spec.turn_timeout = std::chrono::seconds(7200);
+      spec.limits.turn_timeout = std::chrono::seconds(7200);
     life.llm.enqueue(calls({call("c1", "safe")}));
     REQUIRE(life.create("a", spec).send("go", sent));
     poll(life);
@@ -662,7 +662,7 @@ TEST_CASE("a turn that ends at its deadline after a restart names the limit of i
   poll(life);
   INFO(text);
   // The message's deadline is a time of its own: the turn began a moment after it was sent.
-  CHECK(text.find(of_message ? "SendOptions::deadline (7" : "AgentSpec::turn_timeout (7200 s)") !=
+  CHECK(text.find(of_message ? "SendOptions::deadline (7" : "AgentSpec::limits.turn_timeout (7200 s)") !=
         std::string::npos);
 }
 
@@ -959,7 +959,7 @@ TEST_CASE("a background task is unknown after a restart, and its model reads tha
     Life life(store, tools.options());
     life.llm.enqueue(calls({call("c1", "long")}));
     life.llm.enqueue(answer("it runs"));
-    const Agent agent = life.create("a", {.background_tasks = 1, .code = {.tools = "tools"}});
+    const Agent agent = life.create("a", {.limits = {.background_tasks = 1}, .code = {.tools = "tools"}});
     const auto on_task =
         life.tree->on<TaskChanged>([&](const TaskChanged& change) { task = change.task_id; });
     REQUIRE(agent.send("go"));
@@ -1029,7 +1029,7 @@ TEST_CASE("answers whose calls cannot be read count over a restart", "[persist][
     Life life(store, options);
     life.llm.enqueue(answer(broken));
     life.llm.enqueue(silence());
-    AgentSpec spec{.tool_protocol = ToolProtocol::text, .max_repairs = 9, .max_tool_rounds = 1};
+    AgentSpec spec{.tool_protocol = ToolProtocol::text, .limits = {.repairs = 9, .tool_rounds = 1}};
     spec.code.tools = "tools";
     REQUIRE(life.create("a", std::move(spec)).send("go"));
     poll(life);
@@ -1039,7 +1039,7 @@ TEST_CASE("answers whose calls cannot be read count over a restart", "[persist][
   Ends ends(life);
   life.llm.enqueue(answer(broken));
   life.runtime.run_until_idle();
-  CHECK(life.llm.calls() == 1);  // AgentSpec::max_tool_rounds allows no third answer of that kind
+  CHECK(life.llm.calls() == 1);  // AgentLimits::tool_rounds allows no third answer of that kind
   CHECK(result_of(ends.all).text == broken);
   CHECK_FALSE(result_of(ends.all).parse_error.empty());
 }
@@ -1282,7 +1282,7 @@ TEST_CASE("a call that the host has completed is over after a restart, too, and 
   {
     Life life(store, tools.options());
     life.llm.enqueue(calls({call("c1", "never"), call("c2", "safe")}));
-    const Agent agent = life.create("a", {.parallel_tools = 2, .code = {.tools = "tools"}});
+    const Agent agent = life.create("a", {.limits = {.parallel_tools = 2}, .code = {.tools = "tools"}});
     REQUIRE(agent.send("go"));
     poll(life);
     REQUIRE(agent.complete_call("c1", ToolResult::done("by hand")).took_effect());
@@ -1313,7 +1313,7 @@ TEST_CASE("a turn that goes on over a restart has the usage and the cost of both
   MemoryStore store;
   Tools tools;
   // 1 for each token.
-  const AgentSpec spec{.code = {.tools = "tools"}, .prices = {.prompt = 1e6, .completion = 1e6}};
+  const AgentSpec spec{.model = {.prices = {.prompt = 1e6, .completion = 1e6}}, .code = {.tools = "tools"}};
   testing::ScriptedReply asks = calls({call("c1", "safe")}), answers = answer("done");
   asks.usage = {.prompt_tokens = 20, .completion_tokens = 10, .total_tokens = 30};
   answers.usage = {.prompt_tokens = 4, .completion_tokens = 3, .total_tokens = 7};

@@ -50,7 +50,7 @@ struct Stage {
   Agent make(std::string id, AgentSpec spec = {}) {
     spec.id = std::move(id);
     spec.tools = tools;
-    spec.background_tasks = 1;
+    spec.limits.background_tasks = 1;
     return tree->create(std::move(spec)).value();
   }
   Agent operator[](std::string_view id) { return tree->find(id).value(); }
@@ -68,8 +68,8 @@ struct Stage {
   }
 
   void fill() {
-    make("idle", {.mailbox_limit = 9});
-    make("leased", {.lease = 1h});
+    make("idle", {.limits = {.mailbox = 9}});
+    make("leased", {.limits = {.lease = 1h}});
     for (const char* id : {"turns", "grants", "approves", "asks", "asks too", "calls", "tasks", "thinks"})
       make(id);
     for (int i = 0; i < 2; ++i) {
@@ -153,7 +153,7 @@ const std::vector<Step>& steps() {
       // AgentTree
       {"flush", Due::never, [](Stage& s) { REQUIRE(s.tree->flush()); }},
       {"create", Due::stored, [](Stage& s) { s.make("new"); }},
-      {"create with a lease", Due::always, [](Stage& s) { s.make("new", {.lease = 1h}); }},
+      {"create with a lease", Due::always, [](Stage& s) { s.make("new", {.limits = {.lease = 1h}}); }},
       {"create shared", Due::stored,
        [](Stage& s) { s.tree->create(std::make_shared<const AgentSpec>()).value(); }},
       {"answer", Due::always, [](Stage& s) { REQUIRE(s.tree->answer(s.question_of("asks"), "because")); }},
@@ -218,7 +218,7 @@ const std::vector<Step>& steps() {
        }},
       {"create_child", Due::stored, [](Stage& s) { s["idle"].create_child({.id = "new"}).value(); }},
       {"create_child with a lease", Due::always,
-       [](Stage& s) { s["idle"].create_child({.id = "new", .lease = 1h}).value(); }},
+       [](Stage& s) { s["idle"].create_child({.id = "new", .limits = {.lease = 1h}}).value(); }},
       {"drop_queue", Due::message, [](Stage& s) { REQUIRE(s["paused"].drop_queue().value() == 2); }},
       {"edit_queued", Due::stored,
        [](Stage& s) { REQUIRE(s["paused"].edit_queued(s.waiting.at(0), {.text = "other"})); }},
@@ -396,7 +396,7 @@ TEST_CASE("the lease of an agent that is created outside of a poll ends by its t
   AgentTree tree(runtime, {.llm = &llm});
   const int descriptor = runtime.poll_descriptor();
   while (runtime.poll() || readable(descriptor)) continue;
-  const Agent agent = tree.create({.id = "a", .lease = 1ms}).value();
+  const Agent agent = tree.create({.id = "a", .limits = {.lease = 1ms}}).value();
   bool stopped = false;
   const Subscription states =
       tree.on<StateChanged>([&](const StateChanged& change) { stopped = change.to == AgentState::stopped; });

@@ -27,7 +27,7 @@ TEST_CASE("what ends the call ends its child at once", "[tools][agent_tool][stop
   work.tool.timeout = 30s;
   AgentCalls t({}, std::move(work));
   AgentSpec spec;
-  spec.turn_timeout = 60s;
+  spec.limits.turn_timeout = 60s;
   t.begin({call_of("work", "x", "c1"), call_of("named", "y", "c2")}, spec);
   const Agent child = t.child(0);
   const StopToken stop = t.llm->find(child.id())->stop;
@@ -186,7 +186,7 @@ TEST_CASE("a stop at the top and an interrupt in the middle end a tree of calls 
   below->add(make_agent_tool({.tool = {.name = "named"}, .agent = {.id = "leaf"}}));
   AgentToolOptions middle{.tool = {.name = "middle"}, .agent = {.id = "middle"}};
   middle.agent.tools = below;
-  middle.agent.parallel_tools = 2;
+  middle.agent.limits.parallel_tools = 2;
   t.tools->add(make_agent_tool(middle));
   t.begin({call_of("middle", "x", "c1")});
   t.llm->call_tools("middle", {call_of("work", "a"), call_of("named", "b")});
@@ -243,7 +243,7 @@ TEST_CASE("a deferred stop of the parent lets the turns of its calls begin and e
   work.agent.tools = below;
   AgentCalls t({}, std::move(work));
   AgentSpec spec;
-  spec.parallel_tools = 2;
+  spec.limits.parallel_tools = 2;
   t.begin({call_of("work", "x"), call_of("named", "y"), call_of("named", "z")}, spec);
   const Agent child = t.child(0);
   const Agent helper = t["helper"];
@@ -279,7 +279,8 @@ TEST_CASE("a call fails where a deferred stop and a turn of its child would wait
           "[tools][agent_tool][stop][later]") {
   AgentCalls t;
   const bool waits = GENERATE(true, false);  // the message of the call, when the turn of the child parks
-  const Agent planner = t.root("planner", {.tools = t.tools, .parallel_tools = std::uint16_t(waits ? 2 : 1)});
+  const Agent planner =
+      t.root("planner", {.tools = t.tools, .limits = {.parallel_tools = std::uint16_t(waits ? 2 : 1)}});
   t.planner = planner;
   const Agent helper = t.child(planner, "helper", {.tools = t.tools});
   t.ask(helper, "of the host");

@@ -143,7 +143,8 @@ TEST_CASE("a call whose child cannot be created or does not accept the message f
   }
   SECTION("the mailbox is full") {
     AgentCalls t;
-    t.tools->add(make_agent_tool({.tool = {.name = "narrow"}, .agent = {.id = "n", .mailbox_limit = 1}}));
+    t.tools->add(
+        make_agent_tool({.tool = {.name = "narrow"}, .agent = {.id = "n", .limits = {.mailbox = 1}}}));
     t.begin({call_of("narrow", "x"), call_of("narrow", "y")});
     t.answer(t["n"], "x");
     CHECK(t.told() == "error: the agent does not accept the message: too many messages wait for it");
@@ -185,8 +186,8 @@ TEST_CASE("what a child uses counts once in the budgets above it and not in the 
           "[tools][agent_tool][budget][G15]") {
   AgentCalls t;
   AgentSpec spec;
-  spec.budget.tokens = 1'000'000;
-  spec.subtree_budget.tokens = 1'000'000;
+  spec.limits.budget.tokens = 1'000'000;
+  spec.limits.subtree_budget.tokens = 1'000'000;
   t.begin({call_of("work", "x")}, spec);
   const auto end = [&](const Agent& agent, std::uint64_t tokens) {
     ChatOutcome outcome = ChatOutcome::completed(FinishReason::complete);
@@ -250,7 +251,7 @@ TEST_CASE("a call tells truly why its child did not finish", "[tools][agent_tool
 TEST_CASE("a call fails with the limit that its child has reached", "[tools][agent_tool][G15]") {
   AgentToolOptions work;
   SECTION("the deadline of the turn") {
-    work.agent.turn_timeout = 5s;
+    work.agent.limits.turn_timeout = 5s;
     AgentCalls t({}, std::move(work));
     t.begin({call_of("work", "x")});
     t.advance(6s);
@@ -258,7 +259,7 @@ TEST_CASE("a call fails with the limit that its child has reached", "[tools][age
     CHECK(t.children().empty());
   }
   SECTION("the budget") {
-    work.agent.budget.tokens = 1;
+    work.agent.limits.budget.tokens = 1;
     AgentCalls t({}, std::move(work));
     t.begin({call_of("work", "a question of some words")});
     t.settle();
@@ -271,7 +272,7 @@ TEST_CASE("a budget of the subtree that a child uses up stops the parent",
           "[tools][agent_tool][budget][G15]") {
   AgentCalls t;
   AgentSpec spec;
-  spec.subtree_budget.turns = 1;
+  spec.limits.subtree_budget.turns = 1;
   t.begin({call_of("work", "x")}, spec);
   t.settle();
   CHECK(t.planner.state().value() == AgentState::stopped);
@@ -318,7 +319,7 @@ TEST_CASE("the requests of agents with names are cached apart, those of one tool
   const std::string one = key_of("p1", {.id = "one"}), two = key_of("p2", {.id = "two"});
   CHECK(one != two);
   CHECK(key_of("p3", {}) == key_of("p4", {}));
-  CHECK(key_of("p5", {.cache_key = "mine"}) == "mine");
+  CHECK(key_of("p5", {.model = {.cache_key = "mine"}}) == "mine");
 }
 
 TEST_CASE("a named child that was deleted is not created again by a call", "[tools][agent_tool][G14]") {

@@ -385,7 +385,7 @@ TEST_CASE("a tool that is removed while it runs is kept by its call", "[tools][Y
   Window window{.id = "doc"};
   window.actions.push_back({{.name = "held"}, t.held.start()});
   t.tools->open(std::move(window));
-  t.ask(t.agent({.parallel_tools = 2}));
+  t.ask(t.agent({.limits = {.parallel_tools = 2}}));
   t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "doc__held"}});
   REQUIRE(t.held.calls.size() == 2);
   CHECK(t.tools->remove("held"));

@@ -60,8 +60,8 @@ class Story {
       : place_(std::move(place)), verb_(std::move(verb)) {
     add_tools();
     client_.on_chat = [this](FakeClient&, FakeClient::Call& call) { chat(call); };
-    AgentSpec spec{.id = "a", .tools = tools_, .parallel_tools = 4, .background_tasks = 1};
-    spec.response_format = {.kind = ResponseFormat::Kind::json_object, .validate = true};
+    AgentSpec spec{.id = "a", .tools = tools_, .limits = {.parallel_tools = 4, .background_tasks = 1}};
+    spec.model.response_format = {.kind = ResponseFormat::Kind::json_object, .validate = true};
     agent = tree->create(std::move(spec)).value();
   }
 

@@ -55,12 +55,13 @@ struct Busy {
     t.llm->on_stop = how;
   }
   void run() {
-    const auto created = parent.create_child({.id = "a",
-                                              .response_format = {.kind = ResponseFormat::Kind::json_object},
-                                              .tools = tools_of_busy(),
-                                              .background_tasks = 1,
-                                              .context = context_of_busy(),
-                                              .history = history_of_busy()});
+    const auto created =
+        parent.create_child({.id = "a",
+                             .model = {.response_format = {.kind = ResponseFormat::Kind::json_object}},
+                             .tools = tools_of_busy(),
+                             .limits = {.background_tasks = 1},
+                             .context = context_of_busy(),
+                             .history = history_of_busy()});
     if (!created) return;
     static_cast<void>(created->interrupt({.queue = QueueAction::hold}));
     last = created->send("one").id;

@@ -11,7 +11,8 @@ using namespace agentcore::test;
 
 TEST_CASE("a model and a system prompt are changed from the next model call on", "[tree]") {
   TreeFixture t;
-  const Agent agent = t.tree->create({.id = "a", .system_prompt = "Be brief.", .model = "small"}).value();
+  const Agent agent =
+      t.tree->create({.id = "a", .system_prompt = "Be brief.", .model = {.name = "small"}}).value();
   t.ask(agent, "one");
   CHECK(agent.set_model("large").has_value());
   CHECK(agent.set_system_prompt("Be exact.").has_value());

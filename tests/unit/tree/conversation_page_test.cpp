@@ -118,7 +118,7 @@ TEST_CASE("there is no page of the conversation of an agent that does not exist"
 TEST_CASE("the role and the model of an agent can be read", "[tree]") {
   TreeFixture t;
   AgentSpec spec;
-  spec.model = "gpt-4o";
+  spec.model.name = "gpt-4o";
   spec.role = AgentRole::system;
   const Agent agent = t.root("a", std::move(spec));
   CHECK(agent.model().value() == "gpt-4o");

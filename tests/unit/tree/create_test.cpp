@@ -57,7 +57,7 @@ TEST_CASE("an id is taken until its agent is deleted", "[tree][X33][D4]") {
 
 TEST_CASE("an agent in the place of a deleted one inherits nothing", "[tree][D4][G13]") {
   TreeFixture t;
-  const Agent old = t.root("", {.system_prompt = "old", .budget = {.tokens = 1000}});
+  const Agent old = t.root("", {.system_prompt = "old", .limits = {.budget = {.tokens = 1000}}});
   const std::string place = old.id().substr(0, old.id().find('.'));
   t.ask(old, "secret");
   t.llm->answer(old.id(), "answer");
@@ -139,7 +139,7 @@ TEST_CASE("specs can be shared and invalid ones are refused", "[tree]") {
   const Agent b = a.create_child(SharedAgentSpec(spec)).value();
   CHECK(written(b.conversation().value()) == "system:shared");
   CHECK(t.tree->create(SharedAgentSpec()).error().code == Errc::invalid_config);
-  CHECK(t.tree->create({.mailbox_limit = 65'001}).error().code == Errc::invalid_config);
+  CHECK(t.tree->create({.limits = {.mailbox = 65'001}}).error().code == Errc::invalid_config);
 }
 
 TEST_CASE("no agent is created below a closed gate", "[tree][C10][E6][G2]") {

@@ -55,9 +55,9 @@ TEST_CASE("a fork is a child of the same parent and has the spec as it is now", 
   TreeFixture t;
   const Agent parent = t.root("parent");
   AgentSpec spec;
-  spec.model = "small";
-  spec.temperature = 0.5;
-  spec.lease = std::chrono::seconds(10);
+  spec.model.name = "small";
+  spec.model.temperature = 0.5;
+  spec.limits.lease = std::chrono::seconds(10);
   const Agent agent = t.child(parent, "a", std::move(spec));
   CHECK(agent.set_model("large"));
   const Agent forked = agent.fork().value();

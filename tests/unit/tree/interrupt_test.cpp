@@ -146,7 +146,7 @@ TEST_CASE("an interrupt ends a question to a person", "[tree][interrupt][X34]") 
 TEST_CASE("an interrupt leaves children and background tasks alone", "[tree][interrupt][X34]") {
   ToolTurn t;
   t.tools->add({{.name = "later", .mode = ToolMode::async}, t.held.start()});
-  const Agent agent = t.agent({.background_tasks = 1});
+  const Agent agent = t.agent({.limits = {.background_tasks = 1}});
   const Agent child = t.child(agent, "child");
   t.ask(child);
   t.ask(agent);

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Leased : ToolTurn {
-  explicit Leased(Duration lease = 10s) : a(agent({.turn_timeout = 1000s, .lease = lease})) {
+  explicit Leased(Duration lease = 10s) : a(agent({.limits = {.turn_timeout = 1000s, .lease = lease}})) {
     stops = a.on<StateChanged>([this](const StateChanged& change) {
       if (change.to == AgentState::stopping) causes.push_back(change.cause);
     });
@@ -93,7 +93,7 @@ TEST_CASE("a renewal after the end of a lease is refused and only a resume opens
 
 TEST_CASE("a message does not resume an agent whose lease has run out", "[tree][lease][X4][G12]") {
   ToolTurn t;
-  const Agent agent = t.agent({.auto_resume = true, .lease = 10s});
+  const Agent agent = t.agent({.auto_resume = true, .limits = {.lease = 10s}});
   t.settle();
   const bool steers = GENERATE(true, false);
   const auto deliver = [&] {
@@ -130,7 +130,7 @@ TEST_CASE("a handler does not run after the end of the lease", "[tree][lease][G1
                                          ++handled;
                                          if (takes_long) t.clock.advance(10s);
                                        },
-                                   .lease = 10s});
+                                   .limits = {.lease = 10s}});
   Subscription observer;
   SECTION("because an observer of its beginning took the time") {
     observer = t.tree->on<TurnStarted>([&](const TurnStarted&) { t.clock.advance(10s); });
@@ -233,7 +233,7 @@ TEST_CASE("the end of a lease is noticed without a timer", "[tree][lease][G1]") 
 
 TEST_CASE("the lease of an ancestor covers its descendants", "[tree][lease][G1]") {
   Leased t;
-  const Agent child = t.a.create_child({.id = "c", .lease = 100s}).value();
+  const Agent child = t.a.create_child({.id = "c", .limits = {.lease = 100s}}).value();
   const Agent leaf = child.create_child({.id = "l"}).value();
   t.settle();
   CHECK(leaf.renew().reason == Errc::no_lease);
@@ -253,7 +253,7 @@ TEST_CASE("the lease of an ancestor covers its descendants", "[tree][lease][G1]"
 TEST_CASE("the lease of a child stops the child alone", "[tree][lease]") {
   ToolTurn t;
   const Agent parent = t.agent();
-  const Agent child = parent.create_child({.id = "c", .lease = 10s}).value();
+  const Agent child = parent.create_child({.id = "c", .limits = {.lease = 10s}}).value();
   t.settle();
   t.advance(10s);
   CHECK(child.state().value() == AgentState::stopped);
@@ -274,10 +274,11 @@ TEST_CASE("a lease does not stand still in a pause and ends a pending stop", "[t
 
 TEST_CASE("a lease is checked when the agent is created", "[tree][lease]") {
   ToolTurn t;
-  CHECK(t.tree->create({.lease = 0s}).error().code == Errc::invalid_config);
-  CHECK(t.tree->create({.lease = -1s}).error().code == Errc::invalid_config);
-  CHECK(t.tree->create({.role = AgentRole::user, .lease = 1s}).error().code == Errc::invalid_config);
-  const Agent longest = t.tree->create({.id = "longest", .lease = Duration::max() - 1ns}).value();
+  CHECK(t.tree->create({.limits = {.lease = 0s}}).error().code == Errc::invalid_config);
+  CHECK(t.tree->create({.limits = {.lease = -1s}}).error().code == Errc::invalid_config);
+  CHECK(t.tree->create({.role = AgentRole::user, .limits = {.lease = 1s}}).error().code ==
+        Errc::invalid_config);
+  const Agent longest = t.tree->create({.id = "longest", .limits = {.lease = Duration::max() - 1ns}}).value();
   t.advance(1000s);
   CHECK(longest.renew().took_effect());
   CHECK(longest.state().value() == AgentState::idle);
@@ -342,7 +343,7 @@ TEST_CASE("a lease runs while the machine sleeps", "[tree][lease][sleep][G1]") {
 
 TEST_CASE("other times stand still while the machine sleeps", "[tree][lease][sleep]") {
   ToolTurn t;
-  const Agent agent = t.agent({.turn_timeout = 10s});
+  const Agent agent = t.agent({.limits = {.turn_timeout = 10s}});
   t.ask(agent);
   t.clock.sleep(3600s);
   t.settle();
@@ -378,7 +379,8 @@ TEST_CASE("a loop is idle although a lease runs", "[tree][lease]") {
 TEST_CASE("many leases that run out together stop all their agents", "[tree][lease][G1]") {
   ToolTurn t;
   std::vector<Agent> agents;
-  for (int i = 0; i < 200; ++i) agents.push_back(t.root("agent " + std::to_string(i), {.lease = 10s}));
+  for (int i = 0; i < 200; ++i)
+    agents.push_back(t.root("agent " + std::to_string(i), {.limits = {.lease = 10s}}));
   t.settle();
   t.advance(10s);
   for (const Agent& agent : agents) CHECK(t.seen.reported_state(agent) == AgentState::stopped);

@@ -48,7 +48,7 @@ std::vector<std::string> texts(const Agent& agent) {
 TEST_CASE("every accepted message has an id of its own", "[tree][messages][X35]") {
   TreeFixture t;
   const Agent a = t.root("a", {.handler = [](const Agent&, const Message&) {}});
-  const Agent b = t.root("b", {.handler = [](const Agent&, const Message&) {}, .mailbox_limit = 1});
+  const Agent b = t.root("b", {.handler = [](const Agent&, const Message&) {}, .limits = {.mailbox = 1}});
   std::set<MessageId> ids;
   for (int round = 0; round < 100; ++round) {
     for (const Agent& agent : {a, b}) {
@@ -170,7 +170,7 @@ TEST_CASE("on_event hears that its message is dropped", "[tree][messages]") {
 
 TEST_CASE("a refused message calls nothing", "[tree][messages]") {
   TreeFixture t;
-  const Agent agent = t.root("a", {.mailbox_limit = 1});
+  const Agent agent = t.root("a", {.limits = {.mailbox = 1}});
   Heard heard;
   CHECK(agent.send("kept"));
   CHECK_FALSE(agent.send("refused", heard.options()));

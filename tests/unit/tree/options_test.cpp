@@ -80,7 +80,7 @@ std::string spec_with(Change change) {
 
 std::string grant(const Budget& budget, bool subtree) {
   TreeFixture t;
-  const Agent agent = t.root("a", {.budget = {.turns = 3}, .subtree_budget = {.turns = 3}});
+  const Agent agent = t.root("a", {.limits = {.budget = {.turns = 3}, .subtree_budget = {.turns = 3}}});
   t.ask(agent);
   const Result<void> result = subtree ? agent.grant(budget, Scope::subtree) : agent.grant(budget);
   const std::string message = result ? std::string() : result.error().message;
@@ -172,7 +172,7 @@ std::vector<Row> rows() {
     };
   };
   const auto price = [](double Prices::*field) {
-    return [field](double value) { return spec_with([&](AgentSpec& s) { s.prices.*field = value; }); };
+    return [field](double value) { return spec_with([&](AgentSpec& s) { s.model.prices.*field = value; }); };
   };
   const auto http_price = [](double Prices::*field) {
     return
@@ -192,22 +192,24 @@ std::vector<Row> rows() {
       row("TreeOptions::stop_grace", below_zero, tree(&TreeOptions::stop_grace)),
       row("TreeOptions::tool_timeout", below_zero, tree(&TreeOptions::tool_timeout)),
       row("TreeOptions::question_timeout", below_zero, tree(&TreeOptions::question_timeout)),
-      row<std::uint16_t>("AgentSpec::mailbox_limit", {0, 65'001},
-                         [](auto n) { return spec_with([&](AgentSpec& s) { s.mailbox_limit = n; }); }),
-      row("AgentSpec::turn_timeout", below_zero,
-          [](Duration x) { return spec_with([&](AgentSpec& s) { s.turn_timeout = x; }); }),
-      row("AgentSpec::budget.cost", no_costs,
-          [](double x) { return spec_with([&](AgentSpec& s) { s.budget.cost = x; }); }),
-      row("AgentSpec::budget.wall_clock", below_zero,
-          [](Duration x) { return spec_with([&](AgentSpec& s) { s.budget.wall_clock = x; }); }),
-      row("AgentSpec::subtree_budget.cost", no_costs,
-          [](double x) { return spec_with([&](AgentSpec& s) { s.subtree_budget.cost = x; }); }),
-      row("AgentSpec::subtree_budget.wall_clock", below_zero,
-          [](Duration x) { return spec_with([&](AgentSpec& s) { s.subtree_budget.wall_clock = x; }); }),
-      row("AgentSpec::prices.prompt", no_amounts, price(&Prices::prompt)),
-      row("AgentSpec::prices.completion", no_amounts, price(&Prices::completion)),
-      row("AgentSpec::prices.cached_prompt", no_amounts,
-          [](double x) { return spec_with([&](AgentSpec& s) { s.prices.cached_prompt = x; }); }),
+      row<std::uint16_t>("AgentSpec::limits.mailbox", {0, 65'001},
+                         [](auto n) { return spec_with([&](AgentSpec& s) { s.limits.mailbox = n; }); }),
+      row("AgentSpec::limits.turn_timeout", below_zero,
+          [](Duration x) { return spec_with([&](AgentSpec& s) { s.limits.turn_timeout = x; }); }),
+      row("AgentSpec::limits.budget.cost", no_costs,
+          [](double x) { return spec_with([&](AgentSpec& s) { s.limits.budget.cost = x; }); }),
+      row("AgentSpec::limits.budget.wall_clock", below_zero,
+          [](Duration x) { return spec_with([&](AgentSpec& s) { s.limits.budget.wall_clock = x; }); }),
+      row("AgentSpec::limits.subtree_budget.cost", no_costs,
+          [](double x) { return spec_with([&](AgentSpec& s) { s.limits.subtree_budget.cost = x; }); }),
+      row("AgentSpec::limits.subtree_budget.wall_clock", below_zero,
+          [](Duration x) {
+            return spec_with([&](AgentSpec& s) { s.limits.subtree_budget.wall_clock = x; });
+          }),
+      row("AgentSpec::model.prices.prompt", no_amounts, price(&Prices::prompt)),
+      row("AgentSpec::model.prices.completion", no_amounts, price(&Prices::completion)),
+      row("AgentSpec::model.prices.cached_prompt", no_amounts,
+          [](double x) { return spec_with([&](AgentSpec& s) { s.model.prices.cached_prompt = x; }); }),
       row("Budget::cost", no_costs, [](double x) { return grant({.cost = x}, false); }),
       row("Budget::cost", no_costs, [](double x) { return grant({.tokens = 9, .cost = x}, true); }),
       row("Budget::wall_clock", below_zero, [](Duration x) { return grant({.wall_clock = x}, false); }),
@@ -269,7 +271,7 @@ TEST_CASE("the ends of each range are accepted", "[options]") {
   CHECK(tree_with([](TreeOptions& o) { o.max_depth = 250, o.stop_grace = Duration::max(); }).empty());
   CHECK(tree_with([](TreeOptions& o) { o.max_message_bytes = 1, o.tool_timeout = Duration(0); }).empty());
   CHECK(spec_with([](AgentSpec& s) {
-          s.budget.cost = detail::core::max_amount, s.mailbox_limit = 65'000;
+          s.limits.budget.cost = detail::core::max_amount, s.limits.mailbox = 65'000;
         }).empty());
   CHECK(grant({}, false).empty());
   CHECK(grant({.cost = detail::core::max_amount, .wall_clock = Duration::max()}, true).empty());
@@ -356,7 +358,8 @@ TEST_CASE("an invalid cost from a client counts as unknown and the budget still 
           "[options][budget][G15]") {
   for (const double cost : no_amounts) {
     TreeFixture t;
-    const Agent agent = t.root("a", {.budget = {.cost = 10}, .prices = {.prompt = 1e6, .completion = 1e6}});
+    const Agent agent = t.root(
+        "a", {.model = {.prices = {.prompt = 1e6, .completion = 1e6}}, .limits = {.budget = {.cost = 10}}});
     t.ask(agent);
     ChatOutcome outcome = ChatOutcome::completed(FinishReason::complete, {3, 4, 7});
     outcome.cost = cost;
@@ -371,14 +374,14 @@ TEST_CASE("an invalid cost from a client counts as unknown and the budget still 
 TEST_CASE("a count of tokens that is too large for its type stops the agent", "[options][budget][G15]") {
   TreeFixture t;
   const std::size_t most = std::numeric_limits<std::size_t>::max();
-  AgentSpec counts{.system_prompt = "you", .budget = {.tokens = 1000}};
+  AgentSpec counts{.system_prompt = "you", .limits = {.budget = {.tokens = 1000}}};
   counts.context.count_tokens = [&](std::string_view) { return most; };
   counts.context.max_tokens = no_limit;
   const Agent counting = t.root("counts", counts);
   REQUIRE(counting.send("question").accepted());
   t.settle();
   CHECK(t.state("counts") == AgentState::stopped);
-  const Agent agent = t.root("a", {.budget = {.tokens = 100'000}});
+  const Agent agent = t.root("a", {.limits = {.budget = {.tokens = 100'000}}});
   for (int i = 0; i < 2; ++i) {
     if (t.state("a") != AgentState::idle) break;
     t.ask(agent);
@@ -392,7 +395,7 @@ TEST_CASE("a count of tokens that is too large for its type stops the agent", "[
 
 TEST_CASE("an agent whose spec says only a price for cached tokens pays it", "[options][budget]") {
   TreeFixture t;
-  const Agent agent = t.root("a", {.prices = {.cached_prompt = 1e6}});
+  const Agent agent = t.root("a", {.model = {.prices = {.cached_prompt = 1e6}}});
   double cost = 0;
   const auto ends = t.tree->on_event([&](const Event& event) {
     if (const auto* ended = event.get<TurnEnded>()) cost = ended->result->cost.value_or(0);

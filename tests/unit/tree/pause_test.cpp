@@ -121,7 +121,7 @@ TEST_CASE("the calls of one answer begin one after the other although a pause co
           "[tree][pause][G1]") {
   ToolTurn t;
   const auto at_once = GENERATE(as<std::uint16_t>(), 1, 2);
-  const Agent agent = t.agent({.parallel_tools = at_once});
+  const Agent agent = t.agent({.limits = {.parallel_tools = at_once}});
   t.ask(agent);
   t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}, {.id = "z", .name = "held"}});
   CHECK(t.held.calls.size() == at_once);
@@ -393,7 +393,7 @@ TEST_CASE("a budget of time stands still in a pause", "[tree][pause][budget]") {
 
 TEST_CASE("the deadline of a turn does not stand still in a pause", "[tree][pause][deadline]") {
   ToolTurn t;
-  const Agent agent = t.agent({.turn_timeout = 10s});
+  const Agent agent = t.agent({.limits = {.turn_timeout = 10s}});
   t.ask(agent);
   CHECK(agent.pause().took_effect());
   t.call({{.name = "held"}});
@@ -500,7 +500,7 @@ TEST_CASE("a pause calls its own callback, and never that of an earlier pause", 
 TEST_CASE("a background task runs on in a pause and no new one begins", "[tree][pause][background]") {
   ToolTurn t;
   t.tools->add({{.name = "later", .mode = ToolMode::async}, t.held.start()});
-  const Agent agent = t.agent({.background_tasks = 2});
+  const Agent agent = t.agent({.limits = {.background_tasks = 2}});
   t.ask(agent);
   t.call({{.name = "later"}});
   CHECK(t.held.calls.size() == 1);

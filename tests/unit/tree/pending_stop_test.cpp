@@ -233,7 +233,7 @@ TEST_CASE("stops of many agents that wait too long take effect although another 
   const Subscription on_ended = t.tree->on<TurnEnded>([&](const TurnEnded& ended) {
     if (ended.agent.id() == "d") CHECK(withdrawn.resume().took_effect());
   });
-  const Agent first = t.tree->create({.id = "d", .turn_timeout = 10s}).value();
+  const Agent first = t.tree->create({.id = "d", .limits = {.turn_timeout = 10s}}).value();
   CHECK(first.send("question"));
   t.settle();
   for (const std::size_t i : {0u, 1u})
@@ -403,7 +403,7 @@ TEST_CASE("a background task may end before a stop for later takes effect",
           "[tree][stop][later][background]") {
   ToolTurn t;
   t.tools->add({{.name = "later", .mode = ToolMode::async}, t.held.start()});
-  const Agent agent = t.agent({.background_tasks = 1});
+  const Agent agent = t.agent({.limits = {.background_tasks = 1}});
   t.ask(agent);
   t.call({{.name = "later"}});
   t.answer("started");

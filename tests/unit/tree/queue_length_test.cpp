@@ -102,7 +102,7 @@ TEST_CASE("drop_queue returns the number of the messages that waited", "[tree][q
 TEST_CASE("a full mailbox takes messages again when a verb has dropped those that waited",
           "[tree][queue][G1][G12]") {
   ToolTurn t;
-  const Agent a = t.child(t.root("p"), "a", {.mailbox_limit = 3, .tools = t.tools});
+  const Agent a = t.child(t.root("p"), "a", {.tools = t.tools, .limits = {.mailbox = 3}});
   t.ask(a);
   std::vector<MessageId> ids;
   const auto fill = [&] {
@@ -159,7 +159,7 @@ TEST_CASE("a message that was withdrawn and cleared counts once", "[tree][queue]
 TEST_CASE("steered messages that a verb has dropped leave room for others, which stay",
           "[tree][queue][steer][G1][G12]") {
   ToolTurn t;
-  const Agent a = t.child(t.root("p"), "a", {.mailbox_limit = 2, .tools = t.tools});
+  const Agent a = t.child(t.root("p"), "a", {.tools = t.tools, .limits = {.mailbox = 2}});
   t.ask(a);
   REQUIRE(a.steer("one"));
   REQUIRE(a.steer("two"));

@@ -130,7 +130,7 @@ TEST_CASE("count_references finds what refers to an agent in every queue", "[tre
 TEST_CASE("count_references counts kept results and background tasks", "[tree][references][G13]") {
   ToolTurn t;
   t.tools->add({{.name = "later", .mode = ToolMode::async}, t.held.start()});
-  const Agent agent = t.agent({.background_tasks = 1});
+  const Agent agent = t.agent({.limits = {.background_tasks = 1}});
   t.ask(agent);
   t.call({{.name = "later"}});
   t.answer("started");

@@ -231,7 +231,7 @@ TEST_CASE("regenerate asks the last question again, before all messages that wai
 TEST_CASE("a refused regenerate changes nothing", "[tree][rewind][G12]") {
   TreeFixture t;
   AgentSpec spec;
-  spec.mailbox_limit = 1;
+  spec.limits.mailbox = 1;
   const Agent agent = t.root("a", std::move(spec));
   CHECK(agent.regenerate().reason == Errc::turn_not_found);
   CHECK(Agent().regenerate().reason == Errc::agent_not_found);

@@ -39,7 +39,7 @@ TEST_CASE("the mailbox takes exactly its limit", "[tree][G15][G12]") {
   TreeOptions options;
   options.mailbox_limit = 3;
   TreeFixture t(options);
-  const Agent few = t.root("few", {.mailbox_limit = 1});
+  const Agent few = t.root("few", {.limits = {.mailbox = 1}});
   const Agent usual = t.root("usual");
   CHECK(few.send("1").accepted());
   CHECK(few.send("2").reason == Errc::mailbox_full);
@@ -225,7 +225,7 @@ TEST_CASE("a message that a deferred stop above refuses does not resume its agen
 
 TEST_CASE("a refused message frees its cell", "[tree][G13]") {
   TreeFixture t;
-  const Agent agent = t.root("a", {.mailbox_limit = 1});
+  const Agent agent = t.root("a", {.limits = {.mailbox = 1}});
   REQUIRE(agent.send("1").accepted());
   CHECK(agent.send("2").reason == Errc::mailbox_full);
   const std::size_t before = test::allocations();

@@ -268,7 +268,7 @@ TEST_CASE("the number of times that a model is asked again is limited", "[tree][
 
 TEST_CASE("repairs and steers share one limit", "[tree][steer][X30][G15]") {
   ToolTurn t({.max_reasks = 1});
-  const Agent agent = t.agent({.tool_protocol = ToolProtocol::text, .max_repairs = 1});
+  const Agent agent = t.agent({.tool_protocol = ToolProtocol::text, .limits = {.repairs = 1}});
   t.ask(agent);
   CHECK(agent.steer("now", now).ended_call);
   t.settle();
@@ -278,7 +278,7 @@ TEST_CASE("repairs and steers share one limit", "[tree][steer][X30][G15]") {
   CHECK(t.seen.with("refused-answer").empty());
 
   ToolTurn other({.max_reasks = 1});
-  const Agent second = other.agent({.tool_protocol = ToolProtocol::text, .max_repairs = 1});
+  const Agent second = other.agent({.tool_protocol = ToolProtocol::text, .limits = {.repairs = 1}});
   other.ask(second);
   other.llm->answer("a", "<tool_call>{broken</tool_call>");
   other.settle();
@@ -434,7 +434,7 @@ TEST_CASE("a steered message to a handler follows its turn", "[tree][steer]") {
 
 TEST_CASE("a steer is refused for the reasons of a send", "[tree][steer][G12]") {
   TreeFixture t({.max_message_bytes = 10});
-  const Agent agent = t.root("a", {.mailbox_limit = 1});
+  const Agent agent = t.root("a", {.limits = {.mailbox = 1}});
   CHECK(agent.steer("").reason == Errc::empty_message);
   CHECK(agent.steer("much too long").reason == Errc::message_too_large);
   CHECK(agent.steer("\xff").reason == Errc::invalid_utf8);

@@ -115,7 +115,7 @@ TEST_CASE("the record of a stop has the model call that it cut and what that may
 
 TEST_CASE("what a budget had reserved for a call that was cut is in the record", "[tree][audit]") {
   Audited t;
-  t.ask(t.agent({.max_tokens = 500, .budget = {.tokens = 10'000}}));
+  t.ask(t.agent({.model = {.max_tokens = 500}, .limits = {.budget = {.tokens = 10'000}}}));
   CHECK(t["a"].stop().took_effect());
   t.settle();
   const StopRecord& record = t.only();
@@ -207,7 +207,7 @@ TEST_CASE("a late answer is dropped and counted with its deltas", "[tree][audit]
 TEST_CASE("a background task that a stop cancels is in its record", "[tree][audit][X17]") {
   Audited t;
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
-  t.ask(t.agent({.background_tasks = 2}));
+  t.ask(t.agent({.limits = {.background_tasks = 2}}));
   t.call({{.id = "x", .name = "bg"}, {.id = "y", .name = "bg"}});
   t.answer("begun");
   CHECK(t["a"].stop({.grace = seconds(1)}).took_effect());

@@ -65,7 +65,7 @@ TEST_CASE("the loop cuts the calls of children that the stopping thread left", "
 TEST_CASE("the loop cuts the parallel tools that the stopping thread left", "[tree][stop][G5][G9]") {
   constexpr std::size_t count = 9;
   ToolTurn t;
-  t.ask(t.agent({.parallel_tools = count}));
+  t.ask(t.agent({.limits = {.parallel_tools = count}}));
   t.call(std::vector<ToolCall>(count, ToolCall{.name = "held"}));
   REQUIRE(t.held.calls.size() == count);
   CHECK(t["a"].stop().took_effect());

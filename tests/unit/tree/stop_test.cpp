@@ -295,7 +295,7 @@ TEST_CASE("a resume of an ancestor does not undo a stop that comes after it", "[
   TreeFixture t;
   const Agent parent = t.root("parent");
   AgentSpec spec;
-  spec.lease = std::chrono::seconds(10);
+  spec.limits.lease = std::chrono::seconds(10);
   const Agent child = t.child(parent, "child", spec);
   const Agent below = t.child(child, "below");
   CHECK(parent.stop().took_effect());

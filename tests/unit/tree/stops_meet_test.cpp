@@ -213,7 +213,7 @@ TEST_CASE("the grace period of a stop of the agent alone is not that of its desc
 }
 
 TEST_CASE("a lease that runs out closes the subtree of an agent that stops alone", "[tree][lease][G1]") {
-  Family t({.lease = 10s}, OnStop::deaf);
+  Family t({.limits = {.lease = 10s}}, OnStop::deaf);
   CHECK(t.parent.stop({.scope = Scope::agent, .grace = 60s}).took_effect());
   t.settle();
   t.advance(10s);

@@ -20,7 +20,7 @@ struct Background : ToolTurn {
     });
   }
   // Begins one task, and answers in words.
-  void begin(AgentSpec spec = {.background_tasks = 2}) {
+  void begin(AgentSpec spec = {.limits = {.background_tasks = 2}}) {
     ask(agent(std::move(spec)));
     call({{.id = "x", .name = "bg"}});
     answer("begun");
@@ -85,7 +85,7 @@ TEST_CASE("a turn gets the id of a task as its result and goes on",
 TEST_CASE("a task fails by its result or by dropping its call or by its time-out",
           "[turn][background][L5][L7]") {
   Background t({.tool_timeout = std::chrono::seconds(30)});
-  t.ask(t.agent({.background_tasks = 3}));
+  t.ask(t.agent({.limits = {.background_tasks = 3}}));
   t.call({{.name = "bg"}, {.name = "bg"}, {.name = "bg"}});
   REQUIRE(t.held.calls.size() == 3);
   t.held.calls[0].done(ToolResult::failed("no luck"));
@@ -106,7 +106,7 @@ TEST_CASE("a task fails by its result or by dropping its call or by its time-out
 
 TEST_CASE("an abort does not end a background task", "[turn][background][X17][X16][L5]") {
   Background t;
-  t.ask(t.agent({.background_tasks = 1}));
+  t.ask(t.agent({.limits = {.background_tasks = 1}}));
   t.call({{.id = "x", .name = "bg"}});
   CHECK(t["a"].abort().took_effect());
   t.settle();
@@ -126,7 +126,7 @@ TEST_CASE("a stop and a delete cancel the background tasks and wait for their en
     for (const bool in_turn : {false, true}) {
       Background t;
       if (in_turn) {
-        t.ask(t.agent({.background_tasks = 1}));
+        t.ask(t.agent({.limits = {.background_tasks = 1}}));
         t.call({{.id = "x", .name = "bg"}});
       } else {
         t.begin();
@@ -155,7 +155,7 @@ TEST_CASE("a stop and a delete cancel the background tasks and wait for their en
 TEST_CASE("the stop of a parent cancels the tasks of its children", "[turn][background][X17]") {
   Background t;
   const Agent parent = t.root("p");
-  const Agent child = t.child(parent, "a", {.tools = t.tools, .background_tasks = 1});
+  const Agent child = t.child(parent, "a", {.tools = t.tools, .limits = {.background_tasks = 1}});
   t.ask(child);
   t.call({{.name = "bg"}});
   t.answer("begun");
@@ -170,7 +170,7 @@ TEST_CASE("the stop of a parent cancels the tasks of its children", "[turn][back
 
 TEST_CASE("an agent has at most the allowed number of background tasks", "[turn][background][L1][G15]") {
   Background t;
-  t.ask(t.agent({.background_tasks = 1}));
+  t.ask(t.agent({.limits = {.background_tasks = 1}}));
   t.call({{.id = "x", .name = "bg"}, {.id = "y", .name = "bg"}});
   CHECK(t.held.calls.size() == 1);
   CHECK(t["a"].conversation().value().back().content() ==
@@ -341,7 +341,7 @@ TEST_CASE("a background task that its observer cancels or stops does not start",
       else
         CHECK(t.tree->cancel_task(change->task_id).took_effect());
     });
-    t.ask(t.agent({.background_tasks = 1}));
+    t.ask(t.agent({.limits = {.background_tasks = 1}}));
     t.call({{.id = "x", .name = "bg"}});
     CHECK(t.held.calls.empty());
     CHECK(joined(t.seen.with("task a")) == "task a bg started task a bg cancelled");
@@ -360,7 +360,7 @@ TEST_CASE("a background task gets the same arguments as a call in the turn", "[t
   for (const bool tasks : {false, true}) {
     for (const char* arguments : {"", "  \n", "{}"}) {
       Background t;
-      t.ask(t.agent({.background_tasks = static_cast<std::uint16_t>(tasks)}));
+      t.ask(t.agent({.limits = {.background_tasks = static_cast<std::uint16_t>(tasks)}}));
       t.call({{.name = "bg", .arguments = arguments}});
       REQUIRE(t.held.calls.size() == 1);
       CHECK(t.held.calls[0].arguments == json::object());
@@ -374,7 +374,7 @@ TEST_CASE("a background task may need an approval and ends at once if its tool d
   t.tools->add(
       {{.name = "quick", .mode = ToolMode::async, .needs_approval = true},
        [](const json&, const ToolContext&, const ToolDone& done) { done(ToolResult::done("at once")); }});
-  t.ask(t.agent({.background_tasks = 1}));
+  t.ask(t.agent({.limits = {.background_tasks = 1}}));
   t.call({{.id = "x", .name = "quick"}});
   CHECK(t.changes.empty());
   CHECK(t.tree->approve("q_1"));
@@ -400,7 +400,8 @@ TEST_CASE("an approved background task launches in the registry in which it was 
     return made;
   };
   const auto approved = registry();
-  const Agent agent = t.tree->create({.id = "a", .tools = approved, .background_tasks = 1}).value();
+  const Agent agent =
+      t.tree->create({.id = "a", .tools = approved, .limits = {.background_tasks = 1}}).value();
   t.ask(agent);
   t.call({{.id = "x", .name = "opens"}});
   CHECK(agent.set_tools(registry()));
@@ -416,7 +417,7 @@ TEST_CASE(
   const bool below = GENERATE(false, true);  // the stop is one of the parent
   Background t;
   const Agent parent = t.root("parent");
-  t.ask(t.child(parent, "a", {.tools = t.tools, .background_tasks = 2}));
+  t.ask(t.child(parent, "a", {.tools = t.tools, .limits = {.background_tasks = 2}}));
   t.call({{.id = "x", .name = "bg"}});
   t.answer("begun");
   // The loop does what was posted, and reads the stop in its next round.

@@ -21,8 +21,8 @@ std::size_t bytes(std::string_view text) {
 AgentSpec limited(Budget own, Budget subtree = {}) {
   AgentSpec spec;
   spec.context.count_tokens = bytes;
-  spec.budget = own;
-  spec.subtree_budget = subtree;
+  spec.limits.budget = own;
+  spec.limits.subtree_budget = subtree;
   return spec;
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("a cost of zero permits calls that are free", "[turn][budget][G15]") {
     CHECK(s.state("a") == AgentState::idle);
   }
   SECTION("with prices") {
-    spec.prices = {.prompt = 1};
+    spec.model.prices = {.prompt = 1};
     s.agent(std::move(spec));
     s.refuse("a");
   }
@@ -154,7 +154,7 @@ TEST_CASE("an answer is also limited by the spec of its agent", "[turn][budget][
   t.ask(usual);
   CHECK_FALSE(t.asked_for());
   CHECK(usual.spent().value().tokens_reserved == 12 + 4096);
-  spec.max_tokens = 40;
+  spec.model.max_tokens = 40;
   const Agent brief = t.root("b", spec);
   t.ask(brief);
   CHECK(t.asked_for() == 40U);
@@ -219,7 +219,7 @@ TEST_CASE("the agent whose budget a call has exceeded is stopped without memory 
 
 TEST_CASE("no tool of an answer that exceeded the budget starts", "[turn][budget][G15][G9]") {
   Spending t;
-  t.ask(t.agent({.budget = {.tokens = 10'000}}));
+  t.ask(t.agent({.limits = {.budget = {.tokens = 10'000}}}));
   FakeClient::Call* const call = t.llm->find("a");
   ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls, {10'000, 1, 10'001});
   outcome.tool_calls = {{.id = "x", .name = "held"}};
@@ -234,7 +234,7 @@ TEST_CASE("no tool of an answer that exceeded the budget starts", "[turn][budget
 
 TEST_CASE("every model call of a turn draws on the budget", "[turn][budget][G15]") {
   Spending t;
-  const Agent agent = t.agent({.budget = {.tokens = 10'000}});
+  const Agent agent = t.agent({.limits = {.budget = {.tokens = 10'000}}});
   t.ask(agent);
   t.call({add_call("x", 1, 2)});
   t.call({add_call("y", 1, 2)});
@@ -246,7 +246,7 @@ TEST_CASE("every model call of a turn draws on the budget", "[turn][budget][G15]
 TEST_CASE("a turn that is stopped before its model call reports a cost of 0", "[turn][budget]") {
   Spending t;
   AgentSpec spec = limited({.cost = 20});
-  spec.prices = {.prompt = 1e6, .completion = 2e6};
+  spec.model.prices = {.prompt = 1e6, .completion = 2e6};
   const Agent agent = t.root("a", spec);
   std::optional<TurnEnded> end;
   const Subscription stop = t.tree->on_event([&](const Event& event) {
@@ -266,7 +266,7 @@ TEST_CASE("a turn that is stopped before its model call reports a cost of 0", "[
 TEST_CASE("cost is counted by the prices of the agent's model", "[turn][budget][G15]") {
   Spending t;
   AgentSpec spec = limited({.cost = 20});
-  spec.prices = {.prompt = 1e6, .completion = 2e6};
+  spec.model.prices = {.prompt = 1e6, .completion = 2e6};
   const Agent agent = t.root("a", spec);
   t.ask(agent);
   CHECK(t.asked_for() == 4U);  // 20 - 12, at 2 each
@@ -346,7 +346,7 @@ TEST_CASE("two siblings cannot reserve the same tokens", "[turn][budget][G15]") 
   Spending t;
   const Agent parent = t.root("p", limited({}, {.tokens = 100}));
   AgentSpec spec = limited({});
-  spec.max_tokens = 40;
+  spec.model.max_tokens = 40;
   const Agent one = t.child(parent, "1", spec);
   const Agent two = t.child(parent, "2", spec);
   t.ask(one);
@@ -445,7 +445,7 @@ TEST_CASE("what was reserved before a grant does not free what is reserved after
   Spending t;
   const Agent parent = t.root("p");
   AgentSpec spec = limited({.tokens = 1000});
-  spec.max_tokens = 40;
+  spec.model.max_tokens = 40;
   const Agent one = t.child(parent, "1", spec);
   const Agent two = t.child(parent, "2", spec);
   t.ask(one);
@@ -523,7 +523,8 @@ TEST_CASE("a used-up budget fails the turn of a user agent instead of stopping i
 
 TEST_CASE("a used-up subtree budget of a user agent fails the turns below it", "[turn][budget][G15]") {
   Spending t;
-  const Agent person = t.root("p", {.role = AgentRole::user, .subtree_budget = {.tokens = 10'000}});
+  const Agent person =
+      t.root("p", {.role = AgentRole::user, .limits = {.subtree_budget = {.tokens = 10'000}}});
   const Agent child = t.child(person, "a", {.tools = t.tools});
   t.ask(child);
   ChatOutcome outcome = ChatOutcome::completed(FinishReason::tool_calls, {10'000, 1, 10'001});
@@ -540,9 +541,10 @@ TEST_CASE("an invalid budget is refused", "[turn][budget][G15]") {
   Spending t;
   const double no_number = std::nan("");
   for (const AgentSpec& spec :
-       {AgentSpec{.budget = {.cost = -1}}, AgentSpec{.budget = {.cost = no_number}},
-        AgentSpec{.subtree_budget = {.wall_clock = Duration(-1)}}, AgentSpec{.prices = {.prompt = -1}},
-        AgentSpec{.prices = {.completion = no_number}}}) {
+       {AgentSpec{.limits = {.budget = {.cost = -1}}}, AgentSpec{.limits = {.budget = {.cost = no_number}}},
+        AgentSpec{.limits = {.subtree_budget = {.wall_clock = Duration(-1)}}},
+        AgentSpec{.model = {.prices = {.prompt = -1}}},
+        AgentSpec{.model = {.prices = {.completion = no_number}}}}) {
     const Result<Agent> made = t.tree->create(spec);
     REQUIRE_FALSE(made);
     CHECK(made.error().code == Errc::invalid_config);
@@ -552,7 +554,7 @@ TEST_CASE("an invalid budget is refused", "[turn][budget][G15]") {
 TEST_CASE("an agent with only prices in its spec is charged", "[turn][budget][G15]") {
   Spending t;
   const Agent parent = t.root("p", limited({}, {.cost = 1000}));
-  const Agent child = t.child(parent, "c", {.prices = {.prompt = 1e6, .completion = 1e6}});
+  const Agent child = t.child(parent, "c", {.model = {.prices = {.prompt = 1e6, .completion = 1e6}}});
   t.ask(child);
   t.complete("c", {8, 2, 10});
   CHECK(std::abs(parent.spent(Scope::subtree).value().cost - 10) < 1e-6);
@@ -594,7 +596,7 @@ TEST_CASE("a call that is withheld after its reservation has none while it waits
   Agent agent;
   bool armed = true;
   AgentSpec spec = limited({.tokens = 1000});
-  spec.max_tokens = 100;
+  spec.model.max_tokens = 100;
   spec.context.count_tokens = [&](std::string_view text) {
     if (std::exchange(armed, false)) CHECK(agent.pause().took_effect());
     return text.size();

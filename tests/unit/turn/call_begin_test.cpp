@@ -61,7 +61,7 @@ constexpr const char* never_began = "not started: its turn ended before it began
 TEST_CASE("a call whose executor has not taken it is not started, whatever ends its turn",
           "[turn][tools][begin][G9]") {
   PoolTurn t;
-  const Agent agent = t.waiting({.turn_timeout = 10s});
+  const Agent agent = t.waiting({.limits = {.turn_timeout = 10s}});
   const std::string end = GENERATE("stop", "interrupt", "deadline", "delete");
   CAPTURE(end);
   if (end == "stop") CHECK(agent.stop().took_effect());
@@ -177,7 +177,7 @@ TEST_CASE("the deadline of the turn ends a call that waits for its executor",
   std::optional<TimePoint> told;
   t.on_run = [&](const ToolContext& context) { told = context.deadline(); };
   const TimePoint end = t.clock.now() + 10s;
-  t.waiting({.turn_timeout = 10s});
+  t.waiting({.limits = {.turn_timeout = 10s}});
   t.advance(9s);
   t.pool->run_all();
   t.settle();
@@ -187,7 +187,7 @@ TEST_CASE("the deadline of the turn ends a call that waits for its executor",
 TEST_CASE("an executor that does not take a call for a time is logged once for all that wait",
           "[turn][tools][begin]") {
   PoolTurn t;
-  t.ask(t.agent({.parallel_tools = 2}));
+  t.ask(t.agent({.limits = {.parallel_tools = 2}}));
   t.call({{.id = "x", .name = "slow"}, {.id = "y", .name = "slow"}});
   t.advance(4999ms);
   CHECK_FALSE(t.logged("has not taken it yet"));
@@ -210,7 +210,7 @@ TEST_CASE("an executor that does not take a call for a time is logged once for a
 TEST_CASE("a background task that waits for its executor never begins after its end",
           "[turn][background][begin][G9]") {
   PoolTurn t({}, {.mode = ToolMode::async});
-  const Agent agent = t.agent({.background_tasks = 1});
+  const Agent agent = t.agent({.limits = {.background_tasks = 1}});
   t.ask(agent);
   t.call({{.id = "x", .name = "slow"}});
   t.answer("started");

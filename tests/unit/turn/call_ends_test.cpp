@@ -86,7 +86,7 @@ TEST_CASE("no timer of a tool call outlives a stop of its agent", "[turn][tools]
 TEST_CASE("no timer of a background task or of a question outlives it", "[turn][background][G13]") {
   ToolTurn t;
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
-  t.ask(t.agent({.background_tasks = 1}));
+  t.ask(t.agent({.limits = {.background_tasks = 1}}));
   t.call({{.id = "x", .name = "bg"}});
   t.answer("begun");
   CHECK(t.runtime->next_deadline());
@@ -143,7 +143,7 @@ TEST_CASE("a stop ends the calls of a turn and reports it and closes the questio
 TEST_CASE("the end of a call closes its questions however many there are, and no others",
           "[turn][questions][I15]") {
   ToolTurn t;
-  t.ask(t.agent({.parallel_tools = 2}));
+  t.ask(t.agent({.limits = {.parallel_tools = 2}}));
   t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}});
   REQUIRE(t.held.calls.size() == 2);
   std::size_t closed = 0;

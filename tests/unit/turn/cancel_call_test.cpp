@@ -242,7 +242,7 @@ TEST_CASE("a tool may cancel its own call within its start and in a callback of 
 
 TEST_CASE("a call that started a background task has ended", "[turn][cancel_call][L2]") {
   CancelCall t;
-  const Agent agent = t.begin({"bg", "held"}, {.background_tasks = 1});
+  const Agent agent = t.begin({"bg", "held"}, {.limits = {.background_tasks = 1}});
   CHECK(agent.cancel_call("x").reason == Errc::call_over);
   CHECK(agent.complete_call("x", ToolResult::done("by hand")).reason == Errc::call_over);
   CHECK_FALSE(t.held.calls.at(0).context.stop().stop_requested());
@@ -251,7 +251,7 @@ TEST_CASE("a call that started a background task has ended", "[turn][cancel_call
 TEST_CASE("a call of an async tool that waits is cancelled before its task starts",
           "[turn][cancel_call][L2]") {
   CancelCall t;
-  const Agent agent = t.begin({"held", "bg"}, {.background_tasks = 1});
+  const Agent agent = t.begin({"held", "bg"}, {.limits = {.background_tasks = 1}});
   CHECK(agent.cancel_call("y").took_effect());
   t.settle();
   t.held.calls.at(0).done(ToolResult::done("one"));
@@ -316,7 +316,7 @@ TEST_CASE("a stop or a delete or the end of the tree may follow a cancel at once
           "[turn][cancel_call][G1][Q3]") {
   for (int verb = 0; verb < 4; ++verb) {
     CancelCall t;
-    const Agent agent = t.begin({"held", "held"}, {.parallel_tools = 2});
+    const Agent agent = t.begin({"held", "held"}, {.limits = {.parallel_tools = 2}});
     CHECK(agent.cancel_call("x").took_effect());
     if (verb == 0) CHECK(agent.stop().took_effect());
     if (verb == 1) CHECK(agent.terminate().took_effect());
@@ -354,7 +354,7 @@ TEST_CASE("an observer of the end of a cancelled call may stop the agent", "[tur
     const auto watch = t.tree->on_event([&](const Event& event) {
       if (t.seen.lines.back().starts_with(moment)) static_cast<void>(event.agent().stop());
     });
-    const Agent agent = t.begin({"held", "risky", "held"}, {.parallel_tools = 2});
+    const Agent agent = t.begin({"held", "risky", "held"}, {.limits = {.parallel_tools = 2}});
     for (const char* const id : {"x", "y", "z"}) CHECK(agent.cancel_call(id).took_effect());
     t.held.calls.clear();
     t.settle();

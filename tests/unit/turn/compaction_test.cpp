@@ -446,7 +446,7 @@ TEST_CASE("a verb or the deadline ends the turn during its summary, and nothing 
       Compacting t;
       t.llm->on_stop = how;
       AgentSpec spec;
-      spec.turn_timeout = std::chrono::hours(1);
+      spec.limits.turn_timeout = std::chrono::hours(1);
       spec.context = context();
       const Agent agent = t.with_history(std::move(spec));
       const auto before = t.sent(agent);
@@ -678,7 +678,8 @@ TEST_CASE("a summary has a model, a client and limits of its own", "[turn][conte
   compact.model = "small";
   compact.llm = &other;
   compact.max_tokens = 77;
-  const Agent agent = t.with_history({.model = "large", .temperature = 0.5, .context = context(compact)});
+  const Agent agent =
+      t.with_history({.model = {.name = "large", .temperature = 0.5}, .context = context(compact)});
   t.ask(agent, "four");
   REQUIRE(other.calls() == 1);
   CHECK(other.call(0).request.model == "small");
@@ -699,8 +700,8 @@ TEST_CASE("a summary counts in the usage of its turn and in the budgets, once",
           "[turn][context][compaction][budget]") {
   Compacting t;
   AgentSpec spec;
-  spec.prices = {.prompt = 1e6, .completion = 1e6};
-  spec.budget = {.tokens = 100'000};
+  spec.model.prices = {.prompt = 1e6, .completion = 1e6};
+  spec.limits.budget = {.tokens = 100'000};
   spec.context = context();
   const Agent agent = t.with_history(std::move(spec));
   const Spent before = agent.spent().value();
@@ -915,7 +916,7 @@ TEST_CASE("a refused answer stays before what was steered, also when a summary m
   AgentSpec spec;
   spec.context = context();
   spec.context.archive_bytes = 0;
-  spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+  spec.model.response_format = {.kind = ResponseFormat::Kind::json_object};
   for (const char* const name : {"one", "two"}) {
     spec.history.push_back(ChatMessage::user(name + long_text));
     spec.history.push_back(ChatMessage::assistant("re " + (name + long_text)));

@@ -97,7 +97,7 @@ TEST_CASE("the host completes a call that waits for others", "[turn][complete_ca
   const Agent agent = t.begin({{.id = "x", .name = "held"},
                                {.id = "y", .name = "held", .arguments = "no JSON"},
                                {.id = "z", .name = "bg"}},
-                              {.background_tasks = 1});
+                              {.limits = {.background_tasks = 1}});
   CHECK(agent.complete_call("y", ToolResult::done("by hand")).took_effect());
   CHECK(agent.complete_call("z", ToolResult::done("by hand, too")).took_effect());
   t.settle();
@@ -118,7 +118,7 @@ TEST_CASE("the host completes a call that waits for others", "[turn][complete_ca
 TEST_CASE("a result of the host is limited and checked like one of a tool", "[turn][complete_call][G15]") {
   CompleteCall t({.max_tool_result_bytes = 100});
   const Agent agent =
-      t.begin({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}}, {.parallel_tools = 2});
+      t.begin({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}}, {.limits = {.parallel_tools = 2}});
   CHECK(agent.complete_call("x", ToolResult::done(std::string(1000, 'x'))).took_effect());
   CHECK(agent.complete_call("y", ToolResult::done("short", std::string(1000, '1'))).took_effect());
   t.settle();
@@ -146,8 +146,8 @@ TEST_CASE("a result of the host whose turn ends before it is written is dropped"
           "[turn][complete_call][G1][G7]") {
   for (const bool terminate : {false, true}) {
     CompleteCall t;
-    const Agent agent =
-        t.begin({{.id = "x", .name = "held"}, {.id = "y", .name = "risky"}}, {.parallel_tools = 2});
+    const Agent agent = t.begin({{.id = "x", .name = "held"}, {.id = "y", .name = "risky"}},
+                                {.limits = {.parallel_tools = 2}});
     CHECK(agent.complete_call("x", ToolResult::done("by hand")).took_effect());
     CHECK(agent.complete_call("y", ToolResult::done("by hand")).took_effect());
     CHECK((terminate ? agent.terminate() : agent.stop()).took_effect());
@@ -198,7 +198,7 @@ TEST_CASE("a completed call whose tool does not end is given up", "[turn][comple
 
 TEST_CASE("the calls of a simulated answer can be cancelled and completed", "[turn][complete_call][J1]") {
   CompleteCall t;
-  const Agent agent = t.agent({.parallel_tools = 2});
+  const Agent agent = t.agent({.limits = {.parallel_tools = 2}});
   CHECK(agent.simulate(R"(<tool_call>{"name":"held","arguments":{}}</tool_call>)"
                        R"(<tool_call>{"name":"held","arguments":{}}</tool_call>)"));
   t.settle();
@@ -237,7 +237,7 @@ TEST_CASE("a result of the host launches in the registry in which its call was a
 TEST_CASE("a call of an async tool that the host completes is no task", "[turn][complete_call][L2]") {
   CompleteCall t;
   t.tools->add({{.name = "risky_bg", .mode = ToolMode::async, .needs_approval = true}, t.held.start()});
-  const Agent agent = t.begin({{.id = "x", .name = "risky_bg"}}, {.background_tasks = 1});
+  const Agent agent = t.begin({{.id = "x", .name = "risky_bg"}}, {.limits = {.background_tasks = 1}});
   REQUIRE(t.tree->questions().size() == 1);
   CHECK(agent.complete_call("x", ToolResult::done("by hand")).took_effect());
   t.settle();

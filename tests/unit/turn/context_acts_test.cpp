@@ -14,7 +14,7 @@ namespace {
 // A call of the tool `held` that runs; `other` is an agent elsewhere.
 struct Acting : ToolTurn {
   explicit Acting(TreeOptions options = {}) : ToolTurn(options) {
-    a = agent({.background_tasks = 1});
+    a = agent({.limits = {.background_tasks = 1}});
     other = root("other");
     ask(a);
     call({{.id = "x", .name = "held"}});
@@ -111,7 +111,7 @@ TEST_CASE("a call that timed out is refused through its context", "[turn][acts][
 TEST_CASE("a background task acts after the end of its turn and until its own", "[turn][acts][X41]") {
   ToolTurn t;
   t.tools->add({{.name = "later", .mode = ToolMode::async}, t.held.start()});
-  const Agent agent = t.agent({.background_tasks = 1}), other = t.root("other");
+  const Agent agent = t.agent({.limits = {.background_tasks = 1}}), other = t.root("other");
   t.ask(agent);
   t.call({{.name = "later"}});
   t.answer("started");

@@ -13,14 +13,15 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr const char* too_long =
-    "the turn took longer than AgentSpec::turn_timeout (10 s); if turns may take longer, set a longer one";
+    "the turn took longer than AgentSpec::limits.turn_timeout (10 s); if turns may take longer, set a longer "
+    "one";
 
 struct Deadline : ToolTurn {
   using ToolTurn::ToolTurn;
 
   // The agent "a", whose turns have ten seconds.
   Agent limited(AgentSpec spec = {}) {
-    spec.turn_timeout = 10s;
+    spec.limits.turn_timeout = 10s;
     return agent(std::move(spec));
   }
   TimePoint in(Duration time) const { return clock.now() + time; }
@@ -106,7 +107,7 @@ TEST_CASE("the earlier one of the two limits is the deadline of a turn", "[turn]
         Case{Duration::max() - 1ns, 1500ms, 1500ms, of_message}}) {
     Deadline t;
     t.clock.advance(1h);
-    const Agent agent = t.agent({.turn_timeout = each.timeout});
+    const Agent agent = t.agent({.limits = {.turn_timeout = each.timeout}});
     SendOptions options;
     if (each.deadline) options.deadline = t.in(*each.deadline);
     REQUIRE(agent.send("question", std::move(options)));
@@ -355,7 +356,7 @@ TEST_CASE("nothing of a turn begins after its deadline when the loop is late", "
 
 TEST_CASE("a turn without time fails before its model call", "[turn][deadline][X50]") {
   Deadline t;
-  const Agent agent = t.agent({.turn_timeout = Duration(0)});
+  const Agent agent = t.agent({.limits = {.turn_timeout = Duration(0)}});
   REQUIRE(agent.send("question"));
   t.settle();
   CHECK(t.llm->calls() == 0);
@@ -367,7 +368,7 @@ TEST_CASE("a turn without time fails before its model call", "[turn][deadline][X
 
 TEST_CASE("an agent may have a time-out of its turns and nothing else", "[turn][deadline]") {
   TreeFixture t;
-  t.ask(t.root("a", {.turn_timeout = 10s}));
+  t.ask(t.root("a", {.limits = {.turn_timeout = 10s}}));
   t.advance(10s);
   CHECK(t.seen.count("ended a 1 failed") == 1);
 }
@@ -375,7 +376,7 @@ TEST_CASE("an agent may have a time-out of its turns and nothing else", "[turn][
 TEST_CASE("a deadline leaves children and background tasks alone", "[turn][deadline][X50]") {
   Deadline t;
   t.tools->add({{.name = "later", .mode = ToolMode::async}, t.held.start()});
-  const Agent agent = t.limited({.background_tasks = 1});
+  const Agent agent = t.limited({.limits = {.background_tasks = 1}});
   const Agent child = t.child(agent, "child");
   t.ask(child);
   t.ask(agent);
@@ -450,8 +451,8 @@ TEST_CASE("a simulated turn has a deadline and a handler is not ended by one", "
   CHECK(t.failed_at_deadline());
   CHECK(t.held.calls[0].context.stop().stop_requested());
 
-  const Agent handled = t.root(
-      "b", {.handler = [&](const Agent&, const Message&) { t.clock.advance(1min); }, .turn_timeout = 10s});
+  const Agent handled = t.root("b", {.handler = [&](const Agent&, const Message&) { t.clock.advance(1min); },
+                                     .limits = {.turn_timeout = 10s}});
   CHECK(handled.send("x", {.deadline = t.in(20s)}));
   t.settle();
   CHECK(t.seen.count("ended b 1 completed") == 1);

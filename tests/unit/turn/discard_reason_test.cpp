@@ -27,7 +27,7 @@ struct Discards {
 // A call of the tool `held` that runs.
 struct Held : ToolTurn {
   explicit Held(TreeOptions options = {}) : ToolTurn(options), discards(*tree) {
-    a = agent({.background_tasks = 1});
+    a = agent({.limits = {.background_tasks = 1}});
     ask(a);
     call({{.id = "x", .name = "held"}});
     REQUIRE(held.calls.size() == 1);
@@ -174,7 +174,7 @@ TEST_CASE("a discarded result of a task says what had ended the task", "[turn][d
     Discards discards(*t.tree);
     t.tools->add(
         {{.name = "later", .mode = ToolMode::async, .timeout = std::chrono::minutes(1)}, t.held.start()});
-    const Agent agent = t.agent({.background_tasks = 1});
+    const Agent agent = t.agent({.limits = {.background_tasks = 1}});
     t.ask(agent);
     t.call({{.name = "later"}});
     t.answer("started");
@@ -208,7 +208,7 @@ TEST_CASE("a result of each call of an ended turn says what had ended it, also i
   ToolTurn t;
   Discards discards(*t.tree);
   const bool deadline = GENERATE(false, true);
-  const Agent agent = t.agent({.parallel_tools = 3, .turn_timeout = std::chrono::seconds(10)});
+  const Agent agent = t.agent({.limits = {.parallel_tools = 3, .turn_timeout = std::chrono::seconds(10)}});
   t.ask(agent);
   t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}, {.id = "z", .name = "held"}});
   REQUIRE(t.held.calls.size() == 3);
@@ -228,7 +228,7 @@ TEST_CASE("an answer that comes after the deadline of its turn says so", "[turn]
   TreeFixture t;
   t.llm->on_stop = OnStop::deaf;
   Discards discards(*t.tree);
-  const Agent agent = t.root("a", {.turn_timeout = std::chrono::seconds(10)});
+  const Agent agent = t.root("a", {.limits = {.turn_timeout = std::chrono::seconds(10)}});
   t.ask(agent);
   if (read_by_the_loop)
     t.advance(std::chrono::seconds(10));

@@ -74,7 +74,7 @@ TEST_CASE("the other calls of the answer end first and the first that ends the t
   EndTurn t;
   t.run(
       {{.id = "w", .name = "held"}, finish("x", "first"), finish("y", "second"), {.id = "z", .name = "held"}},
-      {.parallel_tools = 4});
+      {.limits = {.parallel_tools = 4}});
   REQUIRE(t.held.calls.size() == 2);
   CHECK(t.state("a") == AgentState::processing);
   t.held.calls[1].done(ToolResult::failed("no"));
@@ -108,7 +108,8 @@ TEST_CASE("a failed result does not end the turn", "[turn][tools][end_turn]") {
 
 TEST_CASE("an answer by a tool is not checked", "[turn][tools][end_turn]") {
   EndTurn t;
-  t.run({finish("x", "no json")}, {.response_format = {.kind = ResponseFormat::Kind::json_object}});
+  t.run({finish("x", "no json")},
+        {.model = {.response_format = {.kind = ResponseFormat::Kind::json_object}}});
   CHECK(t.result->text == "no json");
   CHECK(t.result->success());
 }
@@ -139,7 +140,7 @@ TEST_CASE("the host can end the turn with the result of a call", "[turn][tools][
 TEST_CASE("a background task does not end a turn", "[turn][tools][end_turn]") {
   EndTurn t;
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
-  t.run({{.id = "x", .name = "bg"}}, {.background_tasks = 1});
+  t.run({{.id = "x", .name = "bg"}}, {.limits = {.background_tasks = 1}});
   CHECK(t.llm->calls() == 2);
   t.held.calls.at(0).done(ending("done"));
   t.settle();
@@ -204,7 +205,7 @@ TEST_CASE("a message that was steered while the last call ran begins the next tu
 
 TEST_CASE("a turn that a tool ends is the last one of a budget as any other", "[turn][tools][end_turn]") {
   EndTurn t;
-  t.run({finish("x", "done")}, {.budget = {.turns = 1}});
+  t.run({finish("x", "done")}, {.limits = {.budget = {.turns = 1}}});
   CHECK(t.result->outcome == TurnOutcome::completed);
   CHECK(t.state("a") == AgentState::idle);
   REQUIRE(t["a"].send("next").accepted());

@@ -17,7 +17,7 @@ TEST_CASE("a rewind by an observer of a closed question takes back the turn of i
           "[turn][tools][rewind][G7]") {
   // With one lingering call at most, the end of the turn gives up the older of two calls at once.
   ToolTurn t({.max_lingering_calls = 1});
-  const Agent agent = t.agent({.parallel_tools = 2});
+  const Agent agent = t.agent({.limits = {.parallel_tools = 2}});
   t.ask(agent);
   t.call({{.name = "held"}, {.name = "held"}});
   REQUIRE(t.held.calls.size() == 2);
@@ -50,7 +50,7 @@ TEST_CASE("a log sink may rewind the turn whose TokenCounter has failed",
     std::size_t ends = 0;
     const auto ended = tree.on<TurnEnded>([&](const TurnEnded&) { ++ends; });
     AgentSpec spec;
-    spec.budget.tokens = 100'000;
+    spec.limits.budget.tokens = 100'000;
     spec.context.count_tokens = [&](std::string_view text) {
       if (++counts == failing) throw std::runtime_error("thrown on purpose");
       return text.size();
@@ -96,7 +96,7 @@ TEST_CASE("no policy is asked after a stop by an observer of an approval", "[tur
     return {Permission::ask};
   };
   ToolTurn t(std::move(options));
-  const Agent agent = t.agent({.parallel_tools = 2});
+  const Agent agent = t.agent({.limits = {.parallel_tools = 2}});
   const auto asks =
       t.tree->on<QuestionAsked>([&](const QuestionAsked&) { CHECK(agent.stop().took_effect()); });
   t.ask(agent);

@@ -29,7 +29,7 @@ struct EndedTasks : ToolTurn {
   }
   // Begins so many tasks in one turn.
   Agent begin(std::size_t count, AgentSpec spec = {}) {
-    spec.background_tasks = 10;
+    spec.limits.background_tasks = 10;
     const Agent made = agent(std::move(spec));
     ask(made);
     call(std::vector<ToolCall>(count, ToolCall{.name = "bg"}));
@@ -200,7 +200,7 @@ TEST_CASE("an empty question still reports ended tasks", "[turn][background][G8]
 
 TEST_CASE("the text protocol also reports ended tasks", "[turn][background][G8]") {
   EndedTasks t;
-  const Agent agent = t.agent({.tool_protocol = ToolProtocol::text, .background_tasks = 1});
+  const Agent agent = t.agent({.tool_protocol = ToolProtocol::text, .limits = {.background_tasks = 1}});
   t.ask(agent);
   t.llm->answer("a", R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"bg"}]}</tool_call>)");
   t.settle();

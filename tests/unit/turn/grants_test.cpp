@@ -241,7 +241,7 @@ TEST_CASE("a grant for an action of a window is for that window", "[turn][questi
 TEST_CASE("a new grant answers the other open approvals that it covers",
           "[turn][questions][policy][grants]") {
   Granted t;
-  const AgentSpec spec{.tools = t.tools, .parallel_tools = 4};
+  const AgentSpec spec{.tools = t.tools, .limits = {.parallel_tools = 4}};
   t.child(t.root("a", spec), "b", spec);
   t.root("c", spec);
   t.turn("c", {"{}"});
@@ -260,7 +260,7 @@ TEST_CASE("a new grant answers the other open approvals that it covers",
 
 TEST_CASE("the same grant given twice is one grant", "[turn][questions][policy][grants]") {
   Granted t;
-  t.agent({.parallel_tools = 2});
+  t.agent({.limits = {.parallel_tools = 2}});
   t.turn("a", {"{}", "{}"});
   const auto closed = t.tree->on<QuestionClosed>([&](const QuestionClosed& one) {
     if (one.question_id == "q_1") CHECK(t.tree->approve("q_2", GrantScope::agent));
@@ -365,7 +365,7 @@ TEST_CASE("grants are gone with the Runtime", "[turn][questions][policy][grants]
 TEST_CASE("a grant for the agent and one for its subtree are two", "[turn][questions][policy][grants]") {
   const bool agent_first = GENERATE(true, false);
   Granted t;
-  const Agent a = t.agent({.parallel_tools = 2});
+  const Agent a = t.agent({.limits = {.parallel_tools = 2}});
   t.child(a, "child", {.tools = t.tools});
   t.turn("a", {"{}", "{}"});
   const auto closed = t.tree->on<QuestionClosed>([&](const QuestionClosed& one) {

@@ -201,7 +201,7 @@ TEST_CASE("signed reasoning stays bound to what the model read, over rounds and 
   using detail::llm::Binding;
   const ReasoningRule rule{.same_prefix = true};
   ToolTurn t;
-  const Agent agent = t.agent({.system_prompt = "Be brief.", .model = "m"});
+  const Agent agent = t.agent({.system_prompt = "Be brief.", .model = {.name = "m"}});
   const auto answer_with_call = [&](const std::string& id) {
     FakeClient::Call* const call = t.llm->find("a");
     REQUIRE(call);

@@ -66,7 +66,7 @@ TEST_CASE("a result that came after its time-out does not count, whatever the lo
 TEST_CASE("a deadline and a stop win against a result that came before them",
           "[turn][tools][late][deadline]") {
   ToolTurn t;
-  const Agent agent = t.agent({.turn_timeout = 500ms});
+  const Agent agent = t.agent({.limits = {.turn_timeout = 500ms}});
   t.ask(agent);
   t.call({{.id = "x", .name = "held"}});
   deliver_elsewhere(t);
@@ -88,7 +88,7 @@ TEST_CASE("the result of a background task that came in time counts", "[turn][ba
                 }});
   std::vector<TaskState> states;
   const auto watch = t.tree->on<TaskChanged>([&](const TaskChanged& task) { states.push_back(task.state); });
-  t.ask(t.agent({.background_tasks = 1}));
+  t.ask(t.agent({.limits = {.background_tasks = 1}}));
   t.call({{.id = "x", .name = "later"}});
   std::thread([&] { open.at(0)(ToolResult::done("found")); }).join();
   t.clock.advance(1s);

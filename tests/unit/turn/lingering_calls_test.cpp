@@ -115,7 +115,7 @@ TEST_CASE("a cancelled call that ends in time lets a stop settle", "[turn][cance
 TEST_CASE("with too many cancelled calls that do not end the oldest is given up at once",
           "[turn][cancel_call][G15]") {
   Lingering t({.max_lingering_calls = 2});
-  const Agent agent = t.begin(3, {.parallel_tools = 3});
+  const Agent agent = t.begin(3, {.limits = {.parallel_tools = 3}});
   REQUIRE(t.held.calls.size() == 3);
   std::vector<std::string> given_up;
   const auto abandoned =

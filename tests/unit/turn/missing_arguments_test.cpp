@@ -122,7 +122,7 @@ TEST_CASE("a call in the background does not begin without arguments, either", "
                            t.ran.emplace_back("look");
                            return ToolResult::done("ok");
                          }));
-  t.first("look", "", {.background_tasks = 1});
+  t.first("look", "", {.limits = {.background_tasks = 1}});
   CHECK(t.ran.empty());
   CHECK(t.last_call().message == told);
 }

@@ -31,19 +31,19 @@ ChatOutcome answered(Usage usage, std::optional<double> cost = {}) {
 TEST_CASE_METHOD(Accounted, "the answer options of the spec are in the request", "[turn][O2]") {
   AgentSpec spec;
   spec.id = "a";
-  spec.reasoning_effort = "low";
-  spec.response_format = {ResponseFormat::Kind::json_schema, "city", R"({"type":"object"})"};
+  spec.model.reasoning_effort = "low";
+  spec.model.response_format = {ResponseFormat::Kind::json_schema, "city", R"({"type":"object"})"};
   REQUIRE(tree->create(spec));
   REQUIRE(tree->find("a")->send("question").accepted());
   settle();
   CHECK(request().reasoning_effort == "low");
-  CHECK(request().response_format == spec.response_format);
+  CHECK(request().response_format == spec.model.response_format);
 }
 
 TEST_CASE_METHOD(ToolTurn,
                  "a tool has to be called by the first answer, also when the model is asked again for it",
                  "[turn][steer]") {
-  const Agent made = agent({.tool_choice = {.mode = ToolChoice::Mode::required}});
+  const Agent made = agent({.model = {.tool_choice = {.mode = ToolChoice::Mode::required}}});
   ask(made);
   CHECK(llm->call(0).request.tool_choice.mode == ToolChoice::Mode::required);
   CHECK(made.steer("quickly", {.when = SteerWhen::now}).reason == Errc::none);
@@ -54,12 +54,12 @@ TEST_CASE_METHOD(ToolTurn,
 
 TEST_CASE_METHOD(ToolTurn, "a tool has to be called only by the first answer of a turn", "[turn]") {
   AgentSpec spec;
-  spec.tool_choice.mode = ToolChoice::Mode::required;
+  spec.model.tool_choice.mode = ToolChoice::Mode::required;
   agent(spec);
   for (int turn = 0; turn < 2; ++turn) {
     REQUIRE(tree->find("a")->send("question").accepted());
     settle();
-    CHECK(llm->call(llm->calls() - 1).request.tool_choice == spec.tool_choice);
+    CHECK(llm->call(llm->calls() - 1).request.tool_choice == spec.model.tool_choice);
     call({add_call("c" + std::to_string(turn), 1, 2)});
     CHECK(llm->call(llm->calls() - 1).request.tool_choice == ToolChoice{});
     answer("3");
@@ -120,7 +120,7 @@ TEST_CASE_METHOD(Accounted, "late reasoning is dropped like late deltas", "[turn
 TEST_CASE_METHOD(Accounted, "a turn reports usage and cost summed over its calls", "[turn][G15]") {
   AgentSpec spec;
   spec.id = "a";
-  spec.prices = {.prompt = 2, .completion = 10, .cached_prompt = 1, .cache_write = 4};
+  spec.model.prices = {.prompt = 2, .completion = 10, .cached_prompt = 1, .cache_write = 4};
   REQUIRE(tree->create(spec));
   REQUIRE(tree->find("a")->send("question").accepted());
   settle();
@@ -156,7 +156,7 @@ TEST_CASE_METHOD(Accounted, "without prices a turn has no cost", "[turn]") {
 TEST_CASE_METHOD(Accounted, "a stopped turn reports an estimate of what it used", "[turn][A19][G7]") {
   AgentSpec spec;
   spec.id = "a";
-  spec.prices = {.prompt = 1e6, .completion = 1e6};
+  spec.model.prices = {.prompt = 1e6, .completion = 1e6};
   const Agent agent = tree->create(spec).value();
   SECTION("by an abort") {
     REQUIRE(tree->find("a")->send("question").accepted());

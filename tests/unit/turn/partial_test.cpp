@@ -58,7 +58,7 @@ TEST_CASE("a partial answer is kept with the mark of the end of its turn, howeve
     options.max_answer_bytes = 1000;
     ToolTurn t(options);
     AgentSpec spec = keeping();
-    spec.turn_timeout = std::chrono::minutes(10);
+    spec.limits.turn_timeout = std::chrono::minutes(10);
     const Agent agent = t.agent(std::move(spec));
     t.ask(agent);
     t.llm->delta("a", "The sea ");
@@ -141,7 +141,7 @@ TEST_CASE("an answer that is complete, but not written when its turn ends early,
 TEST_CASE("nothing is kept of a complete answer that is refused", "[turn][partial][G8]") {
   ToolTurn t;
   AgentSpec spec = keeping();
-  spec.max_tool_rounds = 0;
+  spec.limits.tool_rounds = 0;
   const Agent agent = t.agent(std::move(spec));
   t.ask(agent);
   t.call({add_call("1", 1, 2)}, "Let me add.");

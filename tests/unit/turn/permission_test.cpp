@@ -199,7 +199,7 @@ TEST_CASE("policies decide about windows, the launcher, tasks and simulated answ
   notes.actions.push_back({{.name = "save"}, t.held.start()});
   t.tools->open(std::move(notes));
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
-  t.ask(t.agent({.background_tasks = 1}));
+  t.ask(t.agent({.limits = {.background_tasks = 1}}));
   t.call({{.id = "1", .name = "notes__save"},
           {.id = "2", .name = "notes__close", .arguments = "{}"},
           {.id = "3", .name = "launcher__open", .arguments = R"({"app":"x"})"},

@@ -264,7 +264,7 @@ TEST_CASE("a stop during an approval starts no call", "[turn][questions][C14][G9
 TEST_CASE("approvals of one answer are asked in parallel if its calls may run in parallel",
           "[turn][questions]") {
   Asking t;
-  t.ask(t.agent({.parallel_tools = 2}));
+  t.ask(t.agent({.limits = {.parallel_tools = 2}}));
   t.call({{.id = "x", .name = "danger"}, {.id = "y", .name = "danger"}, {.id = "z", .name = "danger"}});
   CHECK(t.tree->questions().size() == 2);
   CHECK(t.tree->approve("q_2"));
@@ -397,7 +397,7 @@ TEST_CASE("an observer of a tool's end closes the last question of its turn", "[
   const auto events = t.tree->on_event([&](const Event& event) {
     if (event.get<ToolEnded>()) CHECK(t.tree->decline("q_1", "no").has_value());
   });
-  const Agent agent = t.agent({.parallel_tools = 2});
+  const Agent agent = t.agent({.limits = {.parallel_tools = 2}});
   CHECK(agent.simulate(R"(<tool_call>{"calls":[{"window_id":"tools","action_id":"held"},)"
                        R"({"window_id":"tools","action_id":"careful"}]}</tool_call>)"));
   t.settle();

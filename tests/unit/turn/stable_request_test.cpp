@@ -90,7 +90,7 @@ TEST_CASE("the ends of earlier requests stay within a request that is trimmed", 
 TEST_CASE("a refused answer and what is steered behind it are not stable", "[turn][context]") {
   TreeFixture t;
   AgentSpec spec;
-  spec.response_format = {.kind = ResponseFormat::Kind::json_object};
+  spec.model.response_format = {.kind = ResponseFormat::Kind::json_object};
   const Agent agent = t.root("a", std::move(spec));
   t.ask(agent);
   CHECK_FALSE(t.llm->call(0).request.stable_messages);
@@ -108,7 +108,7 @@ TEST_CASE("the cache key of an agent is a hash of its id, or that of its spec", 
   TreeFixture t;
   t.ask(t.root("alice"));
   t.ask(t.root("bob"));
-  t.ask(t.root("carol", {.cache_key = "team-1"}));
+  t.ask(t.root("carol", {.model = {.cache_key = "team-1"}}));
   const std::string alice = t.llm->call(0).request.cache_key;
   CHECK_FALSE(alice.empty());
   CHECK(alice.size() <= 64);
@@ -121,8 +121,8 @@ TEST_CASE("the cache key of an agent is a hash of its id, or that of its spec", 
 
 TEST_CASE("a cache key of more than 64 bytes is refused at the creation", "[tree][create]") {
   TreeFixture t;
-  CHECK(t.tree->create({.cache_key = std::string(64, 'k')}));
-  const Result<Agent> refused = t.tree->create({.cache_key = std::string(65, 'k')});
+  CHECK(t.tree->create({.model = {.cache_key = std::string(64, 'k')}}));
+  const Result<Agent> refused = t.tree->create({.model = {.cache_key = std::string(65, 'k')}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::invalid_config);
 }

@@ -192,13 +192,13 @@ TEST_CASE("the model is asked for one repair per turn", "[turn][tools][X30]") {
 
 TEST_CASE("a repair counts as an answer with tool calls", "[turn][tools][X18][X30]") {
   {
-    TextTurn t({.max_tool_rounds = 1});
+    TextTurn t({.limits = {.tool_rounds = 1}});
     t.answer(broken_block);
     t.answer(add_block);
     CHECK(t.error.code == Errc::tool_round_limit);
     CHECK(t.llm->calls() == 2);
   }
-  TextTurn t({.max_tool_rounds = 1});
+  TextTurn t({.limits = {.tool_rounds = 1}});
   t.answer(add_block);
   t.answer(broken_block);  // no room for another answer with calls
   CHECK(t.llm->calls() == 2);
@@ -207,7 +207,7 @@ TEST_CASE("a repair counts as an answer with tool calls", "[turn][tools][X18][X3
 }
 
 TEST_CASE("the repair can be disabled", "[turn][tools][X30]") {
-  TextTurn t({.max_repairs = 0});
+  TextTurn t({.limits = {.repairs = 0}});
   t.answer(broken_block);
   CHECK(t.llm->calls() == 1);
   REQUIRE(t.result);
@@ -232,7 +232,7 @@ TEST_CASE("a turn that ends during a repair has no raw block as its answer", "[t
 }
 
 TEST_CASE("a repair counts against the budget and is refused by it", "[turn][tools][X30][G15]") {
-  TextTurn t({.max_tokens = 10, .budget = {.tokens = 700}});
+  TextTurn t({.model = {.max_tokens = 10}, .limits = {.budget = {.tokens = 700}}});
   t.llm->delta("a", broken_block);
   const auto call = t.llm->find("a");
   REQUIRE(call);
@@ -241,7 +241,7 @@ TEST_CASE("a repair counts against the budget and is refused by it", "[turn][too
   CHECK(t.llm->calls() == 1);
   CHECK(t.state("a") == AgentState::stopped);
 
-  TextTurn paid({.max_tokens = 10, .budget = {.tokens = 10'000}});
+  TextTurn paid({.model = {.max_tokens = 10}, .limits = {.budget = {.tokens = 10'000}}});
   for (const std::string& text : {broken_block, std::string("words")}) {
     paid.llm->delta("a", text);
     const auto open = paid.llm->find("a");

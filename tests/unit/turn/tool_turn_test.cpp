@@ -56,7 +56,7 @@ TEST_CASE("several calls run in order and one at a time", "[turn][tools][J10][J8
 
 TEST_CASE("calls run in parallel if allowed and their results stay in order", "[turn][tools][J10]") {
   ToolTurn t;
-  t.ask(t.agent({.parallel_tools = 2}));
+  t.ask(t.agent({.limits = {.parallel_tools = 2}}));
   t.call({{.name = "held"}, {.name = "held"}, {.name = "held"}});
   REQUIRE(t.held.calls.size() == 2);
   t.held.calls[1].done(ToolResult::done("second"));
@@ -147,7 +147,7 @@ TEST_CASE("a thirteenth step with tools fails the turn and keeps its steps and u
   CHECK(t.error.code == Errc::tool_round_limit);
   CHECK(t.error.message ==
         "executed 12 consecutive tool_call turns without a non-tool response; to allow more, raise "
-        "AgentSpec::max_tool_rounds");
+        "AgentSpec::limits.tool_rounds");
   CHECK(t.result->calls.size() == 12);
   CHECK(t.result->usage.total_tokens == 13 * 15);
   CHECK(is_valid_history(t["a"].conversation().value()));
@@ -406,7 +406,7 @@ TEST_CASE("running operations are listed from before their start until their end
 TEST_CASE("a truncated result says how many bytes were dropped", "[turn][tools][G15]") {
   ToolTurn t({.max_tool_result_bytes = 100});
   t.tools->add({{.name = "job", .mode = ToolMode::async}, t.held.start()});
-  t.ask(t.agent({.background_tasks = 1}));
+  t.ask(t.agent({.limits = {.background_tasks = 1}}));
   std::string told, progress, task;
   const Subscription events = t.tree->on_event([&](const Event& event) {
     if (const auto* ended = event.get<ToolEnded>()) told = ended->result.message;
@@ -438,7 +438,8 @@ TEST_CASE("a truncated result says how many bytes were dropped", "[turn][tools][
 
 TEST_CASE("the text protocol sends calls as blocks and results as a message", "[turn][tools][J1][N4][X30]") {
   ToolTurn t;
-  t.ask(t.agent({.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text, .max_repairs = 0}));
+  t.ask(
+      t.agent({.system_prompt = "Be brief.", .tool_protocol = ToolProtocol::text, .limits = {.repairs = 0}}));
   const ChatRequest& first = t.llm->call(0).request;
   CHECK(first.tools.empty());
   REQUIRE(first.messages.size() == 2);
@@ -555,7 +556,7 @@ TEST_CASE("the timer of a tool does not outlive its tree", "[turn][tools][G13]")
 
 TEST_CASE("equal calls have idempotency keys of their own", "[turn][tools][G14]") {
   ToolTurn t;
-  t.ask(t.agent({.parallel_tools = 2}));
+  t.ask(t.agent({.limits = {.parallel_tools = 2}}));
   t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}});  // of one answer
   REQUIRE(t.held.calls.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) t.held.calls[i].done(ToolResult::done("ok"));

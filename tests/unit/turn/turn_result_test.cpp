@@ -209,7 +209,7 @@ TEST_CASE("a stop keeps earlier results in the history and in the steps", "[turn
 
 TEST_CASE("the last call and the last result are of the same call", "[turn][M1][G10]") {
   ToolTurn t;
-  const Agent agent = t.agent({.parallel_tools = 3});
+  const Agent agent = t.agent({.limits = {.parallel_tools = 3}});
   t.ask(agent);
   t.call({{.id = "x", .name = "held"}, {.id = "y", .name = "held"}, {.id = "z", .name = "held"}});
   REQUIRE(t.held.calls.size() == 3);

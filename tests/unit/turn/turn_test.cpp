@@ -22,8 +22,8 @@ using namespace agentcore::test;
 TEST_CASE("a message leads to a call and deltas and an answer and the agent is idle again",
           "[turn][B3][B5][B6][G8]") {
   TreeFixture t;
-  const Agent agent =
-      t.root("a", {.system_prompt = "You plan.", .model = "m", .temperature = 0.5, .max_tokens = 9});
+  const Agent agent = t.root(
+      "a", {.system_prompt = "You plan.", .model = {.name = "m", .temperature = 0.5, .max_tokens = 9}});
   t.ask(agent, "hello");
   const ChatRequest& request = t.llm->call(0).request;
   CHECK(request.agent_id == "a");

@@ -43,7 +43,7 @@ TEST_CASE("neither an abort that drops the queue nor a stop leaves anything runn
 TEST_CASE("a deleted agent and its tools do not continue", "[turn][Y4][D3][G1]") {
   ToolTurn t;
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
-  const Agent agent = t.agent({.background_tasks = 1});
+  const Agent agent = t.agent({.limits = {.background_tasks = 1}});
   t.ask(agent);
   t.call({{.name = "bg"}, {.name = "held"}, add_call("y", 1, 1), {.name = "held"}});
   REQUIRE(t.held.calls.size() == 2);
@@ -145,7 +145,7 @@ TEST_CASE("a stop drops messages sent before it but none sent after the resume",
 
 TEST_CASE("a refused send returns the reason and queues nothing", "[turn][Y4][X5][G12]") {
   ToolTurn t({.max_message_bytes = 10});
-  const Agent agent = t.agent({.mailbox_limit = 1});
+  const Agent agent = t.agent({.limits = {.mailbox = 1}});
   CHECK(agent.send("one").accepted());
   CHECK(agent.send("two").reason == Errc::mailbox_full);
   CHECK(agent.send("much too long").reason == Errc::message_too_large);
@@ -191,7 +191,7 @@ TEST_CASE("a stopped agent resumes by a resume and with auto-resume by a send", 
 TEST_CASE("a stop is noticed by a callback and not by polling", "[turn][X27]") {
   ToolTurn t;
   t.tools->add({{.name = "bg", .mode = ToolMode::async}, t.held.start()});
-  const Agent agent = t.agent({.background_tasks = 1});
+  const Agent agent = t.agent({.limits = {.background_tasks = 1}});
   t.ask(agent);
   t.call({{.name = "bg"}, {.name = "held"}});
   REQUIRE(t.held.calls.size() == 2);

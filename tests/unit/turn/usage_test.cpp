@@ -45,8 +45,8 @@ struct Used : ToolTurn {
   }
   // One token for each byte: "question" has 8.
   static AgentSpec counted() {
-    return {.context = {.count_tokens = [](std::string_view text) { return text.size(); }},
-            .budget = {.tokens = 10'000}};
+    return {.limits = {.budget = {.tokens = 10'000}},
+            .context = {.count_tokens = [](std::string_view text) { return text.size(); }}};
   }
   static bool close(const Agent& agent, Verb verb) {
     if (verb == Verb::stop) return agent.stop().took_effect();
@@ -62,7 +62,7 @@ TEST_CASE("the ended turn reports the usage of a client that ends its call withi
   for (const Verb verb : {Verb::stop, Verb::abort, Verb::terminate}) {
     Used t;
     t.end_inside_the_cut(cancelled_with_usage);
-    const Agent parent = t.root("p", {.subtree_budget = {.tokens = 10'000}});
+    const Agent parent = t.root("p", {.limits = {.subtree_budget = {.tokens = 10'000}}});
     const Agent agent = t.child(parent, "a", Used::counted());
     t.ask(agent);
     t.llm->delta("a", "partial");
@@ -80,7 +80,7 @@ TEST_CASE("the ended turn reports the usage of an outcome that comes before the 
           "[turn][usage][G15]") {
   for (const Verb verb : {Verb::stop, Verb::abort, Verb::terminate}) {
     Used t;
-    const Agent parent = t.root("p", {.subtree_budget = {.tokens = 10'000}});
+    const Agent parent = t.root("p", {.limits = {.subtree_budget = {.tokens = 10'000}}});
     const Agent agent = t.child(parent, "a", Used::counted());
     t.ask(agent);
     CHECK(t.close(agent, verb));
@@ -251,7 +251,7 @@ TEST_CASE("a call that is cut for lack of memory reports its usage", "[turn][usa
 
 TEST_CASE("a turn that fails before its model call has cost 0 if there are prices", "[turn][usage][G15]") {
   Used t;
-  AgentSpec spec{.budget = {.tokens = 1}, .prices = {.prompt = 1, .completion = 1}};
+  AgentSpec spec{.model = {.prices = {.prompt = 1, .completion = 1}}, .limits = {.budget = {.tokens = 1}}};
   spec.role = AgentRole::user;  // which a used up budget does not stop: the turn fails
   const Agent agent = t.root("a", spec);
   CHECK(agent.send("question").accepted());
@@ -321,7 +321,7 @@ TEST_CASE("a turn of an agent with any price has a cost", "[turn][usage][G15]") 
   const Prices prices = GENERATE(Prices{.prompt = 1}, Prices{.completion = 1}, Prices{.cached_prompt = 1},
                                  Prices{.cache_write = 1});
   Used t;
-  t.ask(t.root("a", {.prices = prices}));
+  t.ask(t.root("a", {.model = {.prices = prices}}));
   t.llm->answer("a", "done");
   t.settle();
   REQUIRE(t.end.result);

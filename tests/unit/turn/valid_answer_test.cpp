@@ -32,7 +32,7 @@ ResponseFormat age_format() {
 // The agent "a", whose answers must match age_schema, unless `spec` has another format. It has been asked.
 struct ValidTurn : ToolTurn {
   explicit ValidTurn(AgentSpec spec = {}, bool with_tools = false) {
-    if (spec.response_format == ResponseFormat()) spec.response_format = age_format();
+    if (spec.model.response_format == ResponseFormat()) spec.model.response_format = age_format();
     ask(with_tools ? agent(std::move(spec)) : root("a", std::move(spec)));
   }
   const std::vector<ChatMessage>& messages(std::size_t call) {
@@ -109,7 +109,8 @@ TEST_CASE("a turn whose answers never match fails with invalid_answer", "[turn][
   REQUIRE(t.result);
   CHECK(t.result->outcome == TurnOutcome::failed);
   CHECK(t.error.code == Errc::invalid_answer);
-  CHECK(t.error.message == "the answer does not match AgentSpec::response_format: answer.age is required");
+  CHECK(t.error.message ==
+        "the answer does not match AgentSpec::model.response_format: answer.age is required");
   CHECK(t.result->text == no_age);
   CHECK(t.result->finish_reason == FinishReason::complete);
   CHECK(t.llm->calls() == 2);
@@ -126,7 +127,7 @@ TEST_CASE("a turn whose answers never match fails with invalid_answer", "[turn][
 TEST_CASE("max_repairs limits how often the model is asked again in a turn", "[turn][X46]") {
   for (const std::uint16_t limit : std::vector<std::uint16_t>{0, 1, 3}) {
     CAPTURE(limit);
-    ValidTurn failing({.max_repairs = limit});
+    ValidTurn failing({.limits = {.repairs = limit}});
     for (int i = 0; i <= limit; ++i) {
       CHECK_FALSE(failing.result);
       failing.answer("{\"n\":" + std::to_string(i) + "}");
@@ -149,7 +150,7 @@ TEST_CASE("max_repairs limits how often the model is asked again in a turn", "[t
 }
 
 TEST_CASE("each request for another answer is counted and charged", "[turn][X46][G15]") {
-  ValidTurn t({.max_tokens = 10, .budget = {.tokens = 10'000}});
+  ValidTurn t({.model = {.max_tokens = 10}, .limits = {.budget = {.tokens = 10'000}}});
   for (const std::string& text : {no_age, valid_age}) {
     t.llm->delta("a", text);
     FakeClient::finish(*t.llm->find("a"), ChatOutcome::completed(FinishReason::complete, {100, 10, 110}));
@@ -159,7 +160,7 @@ TEST_CASE("each request for another answer is counted and charged", "[turn][X46]
   CHECK(t.result->usage.total_tokens == 220);
   CHECK(t["a"].spent().value().tokens == 220);
 
-  ValidTurn poor({.max_tokens = 10, .budget = {.tokens = 700}});
+  ValidTurn poor({.model = {.max_tokens = 10}, .limits = {.budget = {.tokens = 700}}});
   poor.llm->delta("a", no_age);
   FakeClient::finish(*poor.llm->find("a"), ChatOutcome::completed(FinishReason::complete, {680, 30, 710}));
   poor.settle();
@@ -187,7 +188,7 @@ TEST_CASE("a refused answer counts when the context is trimmed", "[turn][X46]") 
 TEST_CASE("a format that is not validated accepts any text", "[turn][X46]") {
   ResponseFormat format = age_format();
   format.validate = false;
-  ValidTurn t({.response_format = format});
+  ValidTurn t({.model = {.response_format = format}});
   t.answer("seven");
   REQUIRE(t.result);
   CHECK(t.result->success());
@@ -195,7 +196,7 @@ TEST_CASE("a format that is not validated accepts any text", "[turn][X46]") {
 }
 
 TEST_CASE("an answer that must be a JSON object is checked without a schema", "[turn][X46]") {
-  ValidTurn t({.response_format = {.kind = ResponseFormat::Kind::json_object}});
+  ValidTurn t({.model = {.response_format = {.kind = ResponseFormat::Kind::json_object}}});
   t.answer("[]");
   CHECK(t.messages(1).back().content().find("the answer is not a JSON object") != std::string::npos);
   t.answer(no_age);
@@ -229,7 +230,7 @@ TEST_CASE("only the answer that ends a turn is checked", "[turn][tools][X46]") {
 }
 
 TEST_CASE("a refused answer is no answer with tool calls", "[turn][tools][X18][X46]") {
-  ValidTurn t({.max_tool_rounds = 1}, true);
+  ValidTurn t({.limits = {.tool_rounds = 1}}, true);
   t.answer("four");
   t.call({add_call("x", 2, 2)});
   t.answer(valid_age);
@@ -260,7 +261,7 @@ TEST_CASE("tool calls that cannot be read and answers that do not match share on
     CHECK(t.result->parse_error.find("not valid JSON") != std::string::npos);
     CHECK(t.history() == "user:question!failed");
   }
-  ValidTurn t({.tool_protocol = ToolProtocol::text, .max_repairs = 2}, true);
+  ValidTurn t({.tool_protocol = ToolProtocol::text, .limits = {.repairs = 2}}, true);
   t.answer(unreadable_block);
   t.answer(block_of_add);
   t.answer("words");
@@ -325,7 +326,7 @@ TEST_CASE("an observer of a refused answer may end the turn", "[turn][X46][G1]")
 TEST_CASE("a simulated answer is not checked", "[turn][X46]") {
   ToolTurn t;
   AgentSpec spec;
-  spec.response_format = age_format();
+  spec.model.response_format = age_format();
   const Agent agent = t.agent(spec);
   CHECK(agent.simulate("words").accepted());
   t.settle();
@@ -346,7 +347,7 @@ TEST_CASE("a change of the agent keeps the check of its answers", "[turn][X46]")
 TEST_CASE("agents that share a spec are checked alike", "[turn][X46]") {
   TreeFixture t;
   auto spec = std::make_shared<AgentSpec>();
-  spec->response_format = age_format();
+  spec->model.response_format = age_format();
   for (int i = 0; i < 2; ++i) {
     const Agent agent = t.tree->create(spec).value();
     t.ask(agent);
