@@ -51,14 +51,17 @@ int main() {
   agentcore::AgentTree tree{runtime, {.llm = &llm}};
   agentcore::ToolOutcome outcome = agentcore::ToolOutcome::not_started;
   auto events = tree.on_event([&](const agentcore::Event& event) {
-    if (auto* start = event.get<agentcore::ToolStarted>()) {
-      std::printf("%s began: %s\n", start->tool.c_str(), start->arguments.c_str());
-    } else if (auto* end = event.get<agentcore::ToolEnded>()) {
-      outcome = end->outcome;
-      std::printf("it ended as %s: %s\n", to_string(outcome).data(), end->result.message.c_str());
-    } else if (auto* settled = event.get<agentcore::Settled>()) {
-      std::printf("%s: nothing of it runs any more\n", to_string(settled->end).data());
-    }
+    event.visit(
+        [](const agentcore::ToolStarted& start) {
+          std::printf("%s began: %s\n", start.tool.c_str(), start.arguments.c_str());
+        },
+        [&](const agentcore::ToolEnded& end) {
+          outcome = end.outcome;
+          std::printf("it ended as %s: %s\n", to_string(outcome).data(), end.result.message.c_str());
+        },
+        [](const agentcore::Settled& settled) {
+          std::printf("%s: nothing of it runs any more\n", to_string(settled.end).data());
+        });
   });
 
   // [snippet: subprocess]

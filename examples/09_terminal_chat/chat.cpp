@@ -68,24 +68,25 @@ int Chat::run() {
 }
 
 void Chat::on_event(const agentcore::Event& event) {
-  if (const auto* thought = event.get<agentcore::ReasoningReceived>()) {
-    if (to_terminal_) show("\033[2m" + std::string(thought->text) + "\033[0m");  // dimmed
-    thinking_ = to_terminal_;
-  } else if (const auto* delta = event.get<agentcore::DeltaReceived>()) {
-    if (std::exchange(thinking_, false)) show("\n");
-    show(delta->text);
-  } else if (event.get<agentcore::TurnStarted>()) {
-    busy_ = true;
-    shown_ = thinking_ = false;
-  } else if (event.get<agentcore::ModelCallEnded>()) {
-    std::fputs("\n[asking again]\n", stderr);
-  } else if (const auto* steered = event.get<agentcore::Steered>()) {
-    if (steered->fate == agentcore::SteerFate::queued) note("queued");
-  } else if (const auto* dropped = event.get<agentcore::MessageDropped>()) {
-    note("dropped: " + dropped->message.text);
-  } else if (const auto* end = event.get<agentcore::TurnEnded>()) {
-    ended(*end);
-  }
+  event.visit(
+      [this](const agentcore::ReasoningReceived& thought) {
+        if (to_terminal_) show("\033[2m" + std::string(thought.text) + "\033[0m");  // dimmed
+        thinking_ = to_terminal_;
+      },
+      [this](const agentcore::DeltaReceived& delta) {
+        if (std::exchange(thinking_, false)) show("\n");
+        show(delta.text);
+      },
+      [this](const agentcore::TurnStarted&) {
+        busy_ = true;
+        shown_ = thinking_ = false;
+      },
+      [](const agentcore::ModelCallEnded&) { std::fputs("\n[asking again]\n", stderr); },
+      [](const agentcore::Steered& steered) {
+        if (steered.fate == agentcore::SteerFate::queued) note("queued");
+      },
+      [](const agentcore::MessageDropped& dropped) { note("dropped: " + dropped.message.text); },
+      [this](const agentcore::TurnEnded& end) { ended(end); });
 }
 
 void Chat::ended(const agentcore::TurnEnded& end) {

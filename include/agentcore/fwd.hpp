@@ -16,6 +16,7 @@ class Executor;
 class HttpLlmClient;
 class HttpRecorder;
 class HttpReplay;
+class KeptEvent;
 class LlmClient;
 class LlmRouter;
 class LoopAttachment;

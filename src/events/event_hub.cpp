@@ -3,48 +3,11 @@
 namespace agentcore::detail::events {
 namespace {
 
-// The member of a body that refers to a text which is valid during the callback only; null: the body has
-// none. There is an overload for each body, so that a new body does not compile without one.
-struct BorrowedText {
-  using Place = std::string_view*;
-  Place operator()(DeltaReceived& body) const noexcept { return &body.text; }
-  Place operator()(ReasoningReceived& body) const noexcept { return &body.text; }
-  Place operator()(AgentCreated&) const noexcept { return nullptr; }
-  Place operator()(TurnStarted&) const noexcept { return nullptr; }
-  Place operator()(Settled&) const noexcept { return nullptr; }
-  Place operator()(Discarded&) const noexcept { return nullptr; }
-  Place operator()(AgentDeleted&) const noexcept { return nullptr; }
-  Place operator()(ToolStarted&) const noexcept { return nullptr; }
-  Place operator()(ToolProgress&) const noexcept { return nullptr; }
-  Place operator()(ToolEnded&) const noexcept { return nullptr; }
-  Place operator()(QuestionAsked&) const noexcept { return nullptr; }
-  Place operator()(QuestionClosed&) const noexcept { return nullptr; }
-  Place operator()(TaskChanged&) const noexcept { return nullptr; }
-  Place operator()(Abandoned&) const noexcept { return nullptr; }
-  Place operator()(StateChanged&) const noexcept { return nullptr; }
-  Place operator()(TurnEnded&) const noexcept { return nullptr; }
-  Place operator()(ToolRefused&) const noexcept { return nullptr; }
-  Place operator()(QueueHeld&) const noexcept { return nullptr; }
-  Place operator()(PauseChanged&) const noexcept { return nullptr; }
-  Place operator()(PauseSettled&) const noexcept { return nullptr; }
-  Place operator()(StopPending&) const noexcept { return nullptr; }
-  Place operator()(WindowClosed&) const noexcept { return nullptr; }
-  Place operator()(MessageDropped&) const noexcept { return nullptr; }
-  Place operator()(ModelCallEnded&) const noexcept { return nullptr; }
-  Place operator()(Steered&) const noexcept { return nullptr; }
-  Place operator()(ConversationChanged&) const noexcept { return nullptr; }
-  Place operator()(CompactionChanged&) const noexcept { return nullptr; }
-  Place operator()(AgentRestored&) const noexcept { return nullptr; }
-  Place operator()(StopPersisted&) const noexcept { return nullptr; }
-  Place operator()(MessagePersisted&) const noexcept { return nullptr; }
-  Place operator()(ContextTrimmed&) const noexcept { return nullptr; }
-};
-
 // The kind of an event, as one bit.
 static_assert(std::is_same_v<ObserverList<Event>::Kinds, detail::EventKinds>);
 
 detail::EventKinds kind_of(const Event& event) noexcept {
-  return detail::EventKinds{1} << event.body.index();
+  return detail::EventKinds{1} << detail::event_body(event).index();
 }
 
 void notify(EventHub& hub, ObserverList<Event>& observers, const Event& event, detail::EventKinds kind) {
@@ -95,8 +58,7 @@ std::size_t EventHub::count(const core::References& refers) const noexcept {
   std::size_t count = 0;
   for (const auto& [agent, observers] : by_agent_)
     if (refers(agent)) count += observers->size();
-  for (const Deferred& deferred : deferred_)
-    count += refers(core::AgentAccess::node(Event(deferred.sequence, deferred.body).agent()));
+  for (const KeptEvent& deferred : deferred_) count += refers(core::AgentAccess::node(deferred.agent()));
   return count;
 }
 
@@ -127,20 +89,11 @@ void EventHub::deliver_to_agent(const Event& event, detail::EventKinds kind) {
   if (by_agent_.empty()) of_agents_ = 0;
 }
 
-void EventHub::defer(const Event& event) {
-  Deferred deferred{event.sequence, event.body, nullptr};
-  if (std::string_view* const text = std::visit(BorrowedText(), deferred.body)) {
-    deferred.text = std::make_unique<const std::string>(*text);
-    *text = *deferred.text;
-  }
-  deferred_.push_back(std::move(deferred));
-}
-
 void EventHub::deliver_deferred() noexcept {
   while (!closed_ && !deferred_.empty()) {
-    const Deferred deferred = std::move(deferred_.front());
+    const KeptEvent deferred = deferred_.front();
     deferred_.pop_front();
-    const Event event(deferred.sequence, deferred.body);
+    const Event event = deferred.event();
     deliver(event, kind_of(event));
   }
 }

@@ -109,14 +109,6 @@ class EventHub {
 
  private:
   using Observers = ObserverList<Event>;
-  // An event that a callback caused. It is delivered after all observers have received the event of that
-  // callback, so that the sequence numbers are ascending for each of them.
-  struct Deferred {
-    std::uint64_t sequence;
-    EventBody body;
-    std::unique_ptr<const std::string> text;  // what the body's text refers to; null: the body has none
-  };
-
   template <typename Make>
   void emit_wanted(std::uint64_t sequence, core::NodeId agent,
                    Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
@@ -140,14 +132,13 @@ class EventHub {
     const core::Forgetting forgetting(handle);
     const Event event(sequence, data);
     if (emitting_) [[unlikely]]
-      defer(event);
+      deferred_.push_back(event.keep());
     else
       deliver(event, detail::event_kind<Body>);
   }
 
   void deliver(const Event& event, detail::EventKinds kind) AGENTCORE_RUNS_HOST_CODE;
   void deliver_to_agent(const Event& event, detail::EventKinds kind) AGENTCORE_RUNS_HOST_CODE;
-  void defer(const Event& event);
   void deliver_deferred() noexcept AGENTCORE_RUNS_HOST_CODE;
 
   tree::TreeCore* core_;
@@ -160,7 +151,9 @@ class EventHub {
   std::uint64_t sequence_ = 0;
   bool closed_ = false;
   bool emitting_ = false;
-  std::deque<Deferred> deferred_;
+  // Events that a callback caused. They are delivered after all observers have received the event of that
+  // callback, so that the sequence numbers are ascending for each of them.
+  std::deque<KeptEvent> deferred_;
 };
 
 }  // namespace agentcore::detail::events

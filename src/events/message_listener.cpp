@@ -16,7 +16,7 @@ std::optional<std::uint64_t> turn_of(const Event& event) noexcept {
         else
           return std::nullopt;
       },
-      event.body);
+      detail::event_body(event));
 }
 
 }  // namespace

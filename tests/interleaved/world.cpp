@@ -348,7 +348,7 @@ void World::begins_call(const ToolContext& context, bool on_loop) {
 
 void World::on_event(const Event& event) {
   const std::string id = event.agent().id();
-  scheduler_->say("event " + std::to_string(event.body.index()) + " of " + id);
+  scheduler_->say("event " + std::to_string(detail::event_body(event).index()) + " of " + id);
   known_calls_.see(event);
   Moment moment = Moment::now;
   if (event.get<AgentCreated>() != nullptr && !id.starts_with('a')) {

@@ -126,7 +126,7 @@ constexpr std::array<std::string_view, knob_count> knob_names = {
     "small_bytes", "short_times",      "real",       "programs",    "after_failure"};
 static_assert(knob_names.back() == "after_failure");
 
-constexpr std::size_t event_count = std::variant_size_v<EventBody>;
+constexpr std::size_t event_count = std::variant_size_v<detail::EventBody>;
 constexpr std::array<std::string_view, event_count> event_names = {
     "AgentCreated",  "TurnStarted",         "DeltaReceived",     "TurnEnded",
     "Settled",       "Discarded",           "AgentDeleted",      "ToolStarted",
@@ -137,7 +137,7 @@ constexpr std::array<std::string_view, event_count> event_names = {
     "StopPending",   "ConversationChanged", "CompactionChanged", "AgentRestored",
     "StopPersisted", "MessagePersisted",    "ContextTrimmed"};
 static_assert(event_names.back() == "ContextTrimmed");
-static_assert(std::is_same_v<std::variant_alternative_t<event_count - 1, EventBody>, ContextTrimmed>);
+static_assert(std::is_same_v<std::variant_alternative_t<event_count - 1, detail::EventBody>, ContextTrimmed>);
 
 constexpr std::size_t callback_count = static_cast<std::size_t>(Callback::last);
 constexpr std::array<std::string_view, callback_count> callback_names = {

@@ -149,7 +149,7 @@ struct Place {
   bool is_callback() const noexcept { return number != 0; }
   friend bool operator==(Place, Place) noexcept = default;
 };
-// The callbacks that are no events: their numbers follow those of the alternatives of EventBody, from 1.
+// The callbacks that are no events: their numbers follow those of the types of events, from 1.
 enum class Callback : std::uint8_t {
   model_call,
   tool_call,

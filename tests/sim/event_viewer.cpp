@@ -90,7 +90,7 @@ std::string line_of(const Event& event) {
   if (const auto* stored = event.get<StopPersisted>()) return LineOf{stored->agent_id}.of("persisted");
   if (event.get<PauseChanged>() != nullptr)
     return LineOf{id}.of(event.agent() == Agent() ? "tree_paused" : "paused");
-  return id.empty() ? std::string() : std::visit(LineOf{id}, event.body);
+  return id.empty() ? std::string() : std::visit(LineOf{id}, detail::event_body(event));
 }
 
 bool EventViewer::follow(std::string access) {

@@ -501,7 +501,7 @@ void World::on_event(const Event& event) {
   if (killed_) return;
   const Agent agent = event.agent();
   const std::string id = agent.id();
-  const Place place = place_of_event(event.body.index());
+  const Place place = place_of_event(detail::event_body(event).index());
   std::string line = std::string(to_string(place)) + ' ' + id;
   if (const auto* ended = event.get<TurnEnded>())
     line += ' ' + std::string(to_string(ended->result->outcome)) + ' ' +

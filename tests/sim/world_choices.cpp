@@ -183,7 +183,7 @@ SendOptions World::send_options(std::uint32_t n) {
     options.on_event = [this](const Event& event) {
       const test::HostCode in_callback;
       ++events_;
-      say("on_event " + std::string(to_string(place_of_event(event.body.index()))));
+      say("on_event " + std::string(to_string(place_of_event(detail::event_body(event).index()))));
       throw_if_due();
     };
   if (n % 2 == 0) return options;

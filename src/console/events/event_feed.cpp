@@ -107,20 +107,20 @@ void EventFeed::take(const Event& event) {
   }
   if (const auto* const pause = event.get<PauseChanged>(); pause != nullptr && pause->agent == Agent())
     return publish_tree_pause(*pause);
-  if (event.get<StopPending>() != nullptr && event.agent() == Agent()) return look_below(nullptr, event.body);
+  if (event.get<StopPending>() != nullptr && event.agent() == Agent()) return look_below(nullptr, event);
   const auto* const persisted = event.get<StopPersisted>();
   AgentEntry* const entry = directory_.enter(event.agent(), now);
   if (entry == nullptr && persisted == nullptr) return;
   if (entry != nullptr) {
     entry->active = now;
     flush_text(*entry);
-    update(*entry, event.body);
+    update(*entry, event);
   }
   Json json = json_of(event, entry);
   if (entry == nullptr) json.set("agentId", persisted->agent_id);
   if (!json.is_null()) publish(entry, std::move(json));
   if (event.get<StateChanged>() != nullptr && entry != nullptr) publish_pending_stop(*entry, {});
-  look_below(entry, event.body);
+  look_below(entry, event);
   if (event.get<AgentDeleted>() != nullptr) {
     unwritten_.erase(entry->serial());
     queues_.erase(entry->serial());
@@ -134,7 +134,7 @@ Json EventFeed::json_of(const Event& event, const AgentEntry* entry) const {
   if (event.get<AgentCreated>() != nullptr) return {{"type", "created"}, {"agent", to_json(*entry)}};
   if (const auto* changed = event.get<PauseChanged>()) return pause_json(*entry, *changed);
   if (event.get<QueueHeld>() != nullptr) return {{"type", "queue_held"}, {"held", entry->queue_held}};
-  return to_json(event.body);
+  return to_json(event);
 }
 
 // The event of an agent is about it alone: what is below it is paused with it. Of an agent that is not paused
@@ -170,22 +170,22 @@ void EventFeed::publish_tree_pause(const PauseChanged& event) {
                     {"stillPaused", event.paused ? Json::array() : still_paused(nullptr)}});
 }
 
-void EventFeed::update(AgentEntry& entry, const EventBody& body) {
-  if (std::get_if<TurnStarted>(&body) != nullptr) {
+void EventFeed::update(AgentEntry& entry, const Event& event) {
+  if (event.get<TurnStarted>() != nullptr) {
     entry.live = {};
     entry.has_gap = false;
-  } else if (const auto* reask = std::get_if<ModelCallEnded>(&body)) {
+  } else if (const auto* reask = event.get<ModelCallEnded>()) {
     LiveAnswer& live = entry.live;
     live.text.resize(
         std::min(live.text.size(), reask->kept_bytes > live.dropped ? reask->kept_bytes - live.dropped : 0));
-  } else if (std::get_if<QueueHeld>(&body) != nullptr) {
+  } else if (event.get<QueueHeld>() != nullptr) {
     entry.queue_held = is_queue_held(entry.agent);
-  } else if (std::get_if<StopPending>(&body) != nullptr) {
+  } else if (event.get<StopPending>() != nullptr) {
     entry.stop_pending = pending_stop_of(entry.agent);
-  } else if (const auto* changed = std::get_if<StateChanged>(&body)) {
+  } else if (const auto* changed = event.get<StateChanged>()) {
     const bool is_stopped = changed->to == AgentState::stopped || changed->to == AgentState::terminating;
     if (is_stopped) entry.stop_pending.reset();  // viewers know that from the state
-  } else if (const auto* end = std::get_if<TurnEnded>(&body)) {
+  } else if (const auto* end = event.get<TurnEnded>()) {
     entry.live = {};
     entry.has_gap = false;
     ++entry.turns;
@@ -286,9 +286,9 @@ void EventFeed::publish_pending_stop(AgentEntry& entry, const StopOrigin& origin
 
 // An agent is held with an ancestor, and stopped with it, which has the only event of the tree. A verb on a
 // subtree makes many such events: what is below is looked at once for all of them.
-void EventFeed::look_below(const AgentEntry* above, const EventBody& body) {
-  const auto* const stop = std::get_if<StopPending>(&body);
-  if (stop == nullptr && std::get_if<QueueHeld>(&body) == nullptr) return;
+void EventFeed::look_below(const AgentEntry* above, const Event& event) {
+  const auto* const stop = event.get<StopPending>();
+  if (stop == nullptr && event.get<QueueHeld>() == nullptr) return;
   std::optional<StopOrigin>& origin = changed_above_[above ? above->serial() : 0];
   if (stop != nullptr) origin = stop->origin;
   start_merge();

@@ -59,7 +59,7 @@ class EventFeed {
   void guarded(Function&& function) noexcept;
   void enter_all();
   void take(const Event& event);
-  void update(AgentEntry& entry, const EventBody& body);
+  void update(AgentEntry& entry, const Event& event);
   Json json_of(const Event& event, const AgentEntry* entry) const;
   Json still_paused(const AgentEntry* above) const;
   Json pause_json(const AgentEntry& entry, const PauseChanged& event) const;
@@ -73,7 +73,7 @@ class EventFeed {
   void publish_queues();
   void publish_hold(AgentEntry& entry);
   void publish_pending_stop(AgentEntry& entry, const StopOrigin& origin);
-  void look_below(const AgentEntry* above, const EventBody& body);
+  void look_below(const AgentEntry* above, const Event& event);
   void publish_below();
   void start_merge();
 

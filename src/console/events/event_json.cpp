@@ -173,8 +173,8 @@ std::string_view drop_word(DropReason reason) noexcept {
   return reason == DropReason::queue_dropped ? "queue_cleared" : to_string(reason);
 }
 
-Json to_json(const EventBody& event) {
-  return std::visit(ToJson{}, event);
+Json to_json(const Event& event) {
+  return std::visit(ToJson{}, detail::event_body(event));
 }
 
 }  // namespace agentcore::detail::console

@@ -152,7 +152,7 @@ void TaskTable::take(Task& task, const Event& event) {
                           {"outcome", to_string(closed->outcome)}});
   }
   if (event.get<TurnEnded>() != nullptr || event.get<MessageDropped>() != nullptr) return;  // see end()
-  if (Json json = to_json(event.body); !json.is_null()) publish(task, std::move(json));
+  if (Json json = to_json(event); !json.is_null()) publish(task, std::move(json));
 }
 
 void TaskTable::end(Task& task, const MessageEnd& end) {

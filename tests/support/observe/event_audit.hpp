@@ -99,7 +99,7 @@ class Audit {
     const bool is_of_store = event.get<agentcore::StopPersisted>() != nullptr ||
                              event.get<agentcore::MessagePersisted>() != nullptr;
     Seen& seen = look(event.agent(), event.sequence, is_of_store);
-    std::visit([&](const auto& body) { see(seen, body); }, event.body);
+    std::visit([&](const auto& body) { see(seen, body); }, detail::event_body(event));
   }
   void see(Seen&, const agentcore::AgentCreated&) {}
   void see(Seen& seen, const agentcore::TurnStarted& body) {

@@ -19,7 +19,7 @@ std::string in_words(std::string_view name) {
 
 void Recorder::watch(AgentTree& tree, bool states) {
   if (states) return events_.push_back(tree.on_event([this](const Event& event) { on_event(event); }));
-  watch_all_but_states(tree, static_cast<const EventBody*>(nullptr));
+  watch_all_but_states(tree, static_cast<const detail::EventBody*>(nullptr));
 }
 
 template <typename... Types>
@@ -27,7 +27,7 @@ void Recorder::watch_all_but_states(AgentTree& tree, const std::variant<Types...
   const auto watch_one = [&]<typename T>(std::type_identity<T>) {
     if constexpr (!std::is_same_v<T, StateChanged>)
       events_.push_back(tree.on<T>([this](const T& body) {
-        const EventBody data(body);
+        const detail::EventBody data(body);
         on_event(Event(last_ + 1, data));
       }));
   };

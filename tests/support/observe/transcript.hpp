@@ -54,7 +54,7 @@ struct Transcript {
   // Every type of event has its line below: without one this does not compile.
   void add(const Event& event) {
     add(event.agent().id());
-    std::visit([this](const auto& body) { add_body(body); }, event.body);
+    std::visit([this](const auto& body) { add_body(body); }, detail::event_body(event));
   }
   // The lines unchanged, and their decoded contents.
   void add(const RecorderLines& lines) {

@@ -57,8 +57,7 @@ StoppedCall stopped_call(const Budget& budget) {
   spec.limits.budget = budget;
   Agent agent = tree.create(std::move(spec)).value();
   const Subscription ended = tree.on_event([&](const Event& event) {
-    if (const auto* turn = std::get_if<TurnEnded>(&event.body))
-      stopped.prompt_tokens = turn->result->usage.prompt_tokens;
+    if (const auto* turn = event.get<TurnEnded>()) stopped.prompt_tokens = turn->result->usage.prompt_tokens;
   });
   (void)agent.send("What is the weather like in Paris today?");
   runtime.run_until_idle(std::chrono::seconds(1));

@@ -67,14 +67,14 @@ int check_all(std::index_sequence<Index...>) {
       CHECK(text_told_later<Body>() == "a text that is too long for a string without a heap");
     }
   };
-  (check(std::in_place_type<std::variant_alternative_t<Index, EventBody>>), ...);
+  (check(std::in_place_type<std::variant_alternative_t<Index, detail::EventBody>>), ...);
   return borrowing;
 }
 
 }  // namespace
 
 TEST_CASE("a queued event keeps a copy of the text that it borrowed", "[events][Q3]") {
-  CHECK(check_all(std::make_index_sequence<std::variant_size_v<EventBody>>()) == 2);
+  CHECK(check_all(std::make_index_sequence<std::variant_size_v<detail::EventBody>>()) == 2);
 }
 
 TEST_CASE("dropping many observers allocates nothing and moves none", "[events][G15]") {

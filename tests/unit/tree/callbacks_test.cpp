@@ -118,7 +118,7 @@ struct Busy {
   MessageId last;  // the message of the last turn
 };
 
-constexpr std::size_t kinds = std::variant_size_v<EventBody>;
+constexpr std::size_t kinds = std::variant_size_v<detail::EventBody>;
 
 template <typename Body, typename... All>
 constexpr std::size_t index_in(const std::variant<All...>*) {
@@ -128,19 +128,21 @@ constexpr std::size_t index_in(const std::variant<All...>*) {
 
 // The tree of the scenario has no store: see persist/store_events_test.cpp.
 constexpr bool is_of_store(std::size_t kind) {
-  constexpr const EventBody* type = nullptr;
+  constexpr const detail::EventBody* type = nullptr;
   return kind == index_in<AgentRestored>(type) || kind == index_in<StopPersisted>(type) ||
          kind == index_in<MessagePersisted>(type);
 }
 
 // Nothing is left out of its requests: see turn/context_test.cpp.
 constexpr bool never_comes(std::size_t kind) {
-  return is_of_store(kind) || kind == index_in<ContextTrimmed>(static_cast<const EventBody*>(nullptr));
+  return is_of_store(kind) ||
+         kind == index_in<ContextTrimmed>(static_cast<const detail::EventBody*>(nullptr));
 }
 
 // The scenario has no such event.
 constexpr bool is_left_out(std::size_t kind) {
-  return kind == index_in<CompactionChanged>(static_cast<const EventBody*>(nullptr)) || never_comes(kind);
+  return kind == index_in<CompactionChanged>(static_cast<const detail::EventBody*>(nullptr)) ||
+         never_comes(kind);
 }
 
 // Runs `act` in the first event of each kind, and in the first change to each state.
@@ -155,7 +157,7 @@ void at_every_event(Act act) {
       Subscription events;
       Subscription states;
       events = busy.t.tree->on_event([&](const Event& event) {
-        if (done || event.body.index() != kind) return;
+        if (done || detail::event_body(event).index() != kind) return;
         done = true;
         const Agent agent = event.agent();
         act(busy, agent);
@@ -260,7 +262,7 @@ TEST_CASE("any callback may destroy the Runtime and no callback follows", "[tree
     std::size_t after = 0;
     Subscription events = busy.t.tree->on_event([&](const Event& event) {
       if (!busy.t.runtime) ++after;
-      if (event.body.index() == kind) busy.t.runtime.reset();
+      if (detail::event_body(event).index() == kind) busy.t.runtime.reset();
     });
     busy.run();
     CHECK_FALSE(busy.t.runtime);
@@ -275,7 +277,7 @@ TEST_CASE("an exception of a callback is logged and affects no agent", "[tree][G
     Busy busy;
     Recorder later;
     const auto events = busy.t.tree->on_event([&](const Event& event) {
-      if (event.body.index() == kind) throw std::runtime_error("thrown on purpose");
+      if (detail::event_body(event).index() == kind) throw std::runtime_error("thrown on purpose");
     });
     const auto states = busy.t.tree->on<StateChanged>([&](const StateChanged&) { throw 7; });
     later.watch(*busy.t.tree);

@@ -12,11 +12,12 @@ namespace {
 // The callbacks of one message, as lines.
 struct Heard {
   SendOptions options() {
-    return {
-        .on_delta = [this](std::string_view text) { lines.push_back("delta " + std::string(text)); },
-        .on_event =
-            [this](const Event& event) { lines.push_back("event " + std::to_string(event.body.index())); },
-        .on_end = [this](const MessageEnd& end) { note(end); }};
+    return {.on_delta = [this](std::string_view text) { lines.push_back("delta " + std::string(text)); },
+            .on_event =
+                [this](const Event& event) {
+                  lines.push_back("event " + std::to_string(detail::event_body(event).index()));
+                },
+            .on_end = [this](const MessageEnd& end) { note(end); }};
   }
   SendOptions end_only() {
     return {.on_end = [this](const MessageEnd& end) { note(end); }};
@@ -33,7 +34,7 @@ struct Heard {
 
 template <typename T>
 std::string event_line() {
-  const EventBody body(T{});
+  const detail::EventBody body(T{});
   return "event " + std::to_string(body.index());
 }
 
