@@ -235,7 +235,7 @@ inline constexpr std::size_t callbacks_for = (std::size_t{0} + ... +
 // their own: a generic lambda need not compile for them.
 template <typename Callback, typename T, typename... Callbacks>
 consteval bool is_rest() {
-  if constexpr (callbacks_for<T, Callbacks...> == 0)
+  if constexpr (std::is_same_v<VisitedType<Callback>, SeveralTypes> && callbacks_for<T, Callbacks...> == 0)
     return std::is_invocable_v<Callback&, const T&>;
   else
     return false;
@@ -268,12 +268,10 @@ template <typename T, typename... Callbacks, typename Callback>
 void visit_by([[maybe_unused]] const Event& event, [[maybe_unused]] const T& body,
               [[maybe_unused]] Callback& callback) {
   using Taken = VisitedType<Callback>;
-  if constexpr (std::is_same_v<Taken, T>)
+  if constexpr (std::is_same_v<Taken, T> || is_rest<Callback, T, Callbacks...>())
     static_cast<void>(callback(body));
   else if constexpr (std::is_same_v<Taken, Event> && callbacks_for<T, Callbacks...> == 0)
     static_cast<void>(callback(event));
-  else if constexpr (std::is_same_v<Taken, SeveralTypes> && is_rest<Callback, T, Callbacks...>())
-    static_cast<void>(callback(body));
 }
 
 inline const EventBody& event_body(const Event& event) noexcept {

@@ -104,7 +104,7 @@ TEST_CASE("copies of a kept event share its data, and a move leaves no empty one
   KeptEvent kept = Event(7, body).keep();
   const std::size_t before = allocations();
   const KeptEvent copy = kept;
-  const KeptEvent moved = std::move(kept);
+  const KeptEvent moved = std::move(kept);  // NOLINT(performance-move-const-arg)
   CHECK(allocations() == before);
   CHECK(copy.get<AgentCreated>() == moved.get<AgentCreated>());
   CHECK(kept.get<AgentCreated>() == copy.get<AgentCreated>());  // NOLINT(bugprone-use-after-move)
