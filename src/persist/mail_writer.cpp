@@ -22,7 +22,7 @@ void MailWriter::note(MessageId id) noexcept {
 // is one that a verb has dropped, which the loop has still to take out of the mailbox.
 std::vector<std::uint32_t> MailWriter::waiting(core::Node& node) const {
   std::vector<std::uint32_t> cells;
-  if (!steers_.empty() && !cleared_.covers(node.id(), mailbox::position(node)))
+  if (!steers_.empty())  // without those that a verb has dropped
     for (const mailbox::SteerEntry& entry : steers_.waiting(node.id()))
       if (!entry.give_back) cells.push_back(entry.cell);
   mailbox::for_each(node, pool_, [&](std::uint32_t cell) {

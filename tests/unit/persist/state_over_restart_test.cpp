@@ -603,3 +603,24 @@ TEST_CASE("a steered message is stored with the next commit, and waits after a k
   CHECK(waiting[0].message.text == "more");
   CHECK(waiting[1].message.text == "later");
 }
+
+TEST_CASE("a message that is steered after the queue was dropped is stored, and one from before is not",
+          "[persist][restore][steer][interrupt][G14]") {
+  MemoryStore store, left;
+  MessageId steered;
+  {
+    Life life(store, {.durability = Durability::each_message});
+    const Agent agent = life.create("a");
+    REQUIRE(agent.steer("before").accepted());
+    static_cast<void>(agent.interrupt({.queue = QueueAction::drop}));
+    const SendResult result = agent.steer("after");
+    REQUIRE(result.accepted());
+    steered = result.id;
+    REQUIRE(life.tree->flush());  // the loop has read none of these
+    left = store;
+  }
+  Life life(left, {.durability = Durability::each_message});
+  const std::vector<QueuedMessage> waiting = life.find("a").queued().value();
+  REQUIRE(waiting.size() == 1);
+  CHECK(waiting[0].id == steered);
+}
