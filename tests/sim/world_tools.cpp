@@ -105,16 +105,21 @@ void World::begin_tool(const std::string& name, bool may_repeat, const ToolConte
 
 void World::end_tool(HeldCall& call, std::optional<ToolResult> result) {
   if (!call.done) return;
-  ToolDone done = std::move(*call.done);
-  call.done.reset();
+  std::optional<ToolDone> done = std::exchange(call.done, std::nullopt);
+  const bool is_given = result.has_value();
   {
     const test::HostCode host;
     if (!killed_) tool_rules_.gave(call.agent, call.context, result.has_value());
-    if (!killed_) time_rules_.gave(call.agent, call.context.call_id());
     if (result) result->message = call_key(call.agent, call.context.call_id()) + ": " + result->message;
   }
-  const test::LibraryCode library;
-  if (result) done(std::move(*result));
+  {
+    const test::LibraryCode library;
+    if (result) (*done)(std::move(*result));
+    done.reset();
+  }
+  const test::HostCode host;
+  // A call whose ToolDone was dropped ends with its time-out if there was no memory to say so.
+  if (!killed_ && (is_given || !fault_came())) time_rules_.gave(call.agent, call.context.call_id());
 }
 
 Question World::question(const Command& command) {
