@@ -1,7 +1,6 @@
 /* The porch, searched exhaustively by spin: host code is called at one place, from an outbox. The loop thread changes state
    and appends entries; other threads stop, interrupt, pause and steer; and the host's code, which the entries call, does the
-   same within its callbacks. Why: docs/design/porch.md, which is a decision: the C++ code does not work so yet. Run it with
-   scripts/check-model, which knows the configurations (-DCONF_...) and the mutants (-DM_...).
+   same within its callbacks. Why: docs/design/porch.md. Run it with scripts/check-model, which knows the configurations (-DCONF_...) and the mutants (-DM_...).
 
    What must hold: each fact is delivered once, in the order of causes, unless the tree was closed. After a stop or an
    interrupt that was quiet, no beginning, no delta and no change to a working state is delivered, and after a pause no
@@ -14,8 +13,9 @@
 mtype = { stop_op, resume_op, interrupt_op, unpause_op };
 chan control = [5] of { mtype, byte, byte }; /* ControlQueue: verb, agent, and an epoch */
 
-/* Entries of the outbox: facts, then those that ask for admission when they are drained. `begin` starts a model call or a
-   tool call, `go_on` runs the next phase of a turn. */
+/* Entries of the outbox: facts, then those that ask for admission when they are drained. The phases of turns wait in a queue
+   of their own, and run when the outbox is empty: `go_on` is the next phase, `begin` one that starts a model call or a tool
+   call. */
 mtype = { turn_started, call_ended, tool_ended, turn_ended, discarded, state_stopping, state_stopped, settled, other_fact,
           steered, delta, state_waiting, state_idle, begin, go_on };
 /* Kind, agent, turn; and the number of a fact, or whether a delta has only a view of its text. */
@@ -25,16 +25,18 @@ mtype = { turn_started, call_ended, tool_ended, turn_ended, discarded, state_sto
 #define ENTRIES 8
 #endif
 chan outbox = [ENTRIES] of { mtype, byte, byte, byte };
-#ifdef M_FRONT_APPENDED /* what a nested step appends goes before what waits */
+chan phases = [3] of { mtype, byte, byte, byte };
+#ifdef M_FRONT_APPENDED /* what a step within a callback appends goes before what waits */
 chan front = [6] of { mtype, byte, byte, byte };
-#define EMPTY (len(outbox) + len(front) == 0)
-#define PUSH(k, x, t, v) if :: running != NONE -> front!k(x, t, v) :: else -> outbox!k(x, t, v) fi
+#define HAS_DELIVERIES (len(outbox) + len(front) > 0)
+#define PUSH(k, x, t, v) if :: kind != 0 && !IS_PHASE(kind) -> front!k(x, t, v) :: else -> outbox!k(x, t, v) fi
 #else
-#define EMPTY (len(outbox) == 0)
+#define HAS_DELIVERIES (len(outbox) > 0)
 #define PUSH(k, x, t, v) outbox!k(x, t, v)
 #endif
+#define EMPTY (!HAS_DELIVERIES && len(phases) == 0)
+#define IS_PHASE(k) ((k) == begin || (k) == go_on)
 #define IS_FACT(k) ((k) != delta && (k) != state_waiting && (k) != state_idle && (k) != begin && (k) != go_on)
-#define MAY_NEST(k) ((k) != begin && (k) != go_on)
 
 /* What the configurations have: threads are in init. */
 #if defined(CONF_PORCH_NESTED)
@@ -141,7 +143,7 @@ inline withheld(x) {
   if :: x == C && !done -> done = PAUSED(packed[P]) :: else fi
 }
 
-/* Porch::fact(), delta(), state(), begin() */
+/* EventHub::emit(), emit_delta(), emit_working_state(), Porch::append_phase() */
 inline append(k, x) {
   if
 #ifndef M_CLOSED_APPENDS
@@ -150,6 +152,7 @@ inline append(k, x) {
   :: else ->
      if
      :: IS_FACT(k) -> appended = (appended + 1) % 4; PUSH(k, x, turn_no[x], appended)
+     :: IS_PHASE(k) -> phases!k(x, turn_no[x], 0)
      :: else -> PUSH(k, x, turn_no[x], 0)
      fi
   fi
@@ -284,7 +287,11 @@ inline observe() {
   fi
 }
 inline clear_outbox() {
-  do :: len(outbox) > 0 -> outbox?_, _, _, _ :: else -> break od
+  do
+  :: len(outbox) > 0 -> outbox?_, _, _, _
+  :: len(phases) > 0 -> phases?_, _, _, _
+  :: else -> break
+  od
 }
 
 /* ---- Steered messages: as in steer.pml ---- */
@@ -520,11 +527,15 @@ inline read_op() {
 /* ---- The porch ---- */
 
 inline pop() {
+  if
+  :: IS_PHASE(kind) -> phases?_, _, _, _
 #ifdef M_FRONT_APPENDED
-  if :: len(front) > 0 -> front?_, _, _, _ :: else -> outbox?_, _, _, _ fi
+  :: !IS_PHASE(kind) && len(front) > 0 -> front?_, _, _, _
+  :: !IS_PHASE(kind) && len(front) == 0 -> outbox?_, _, _, _
 #else
-  outbox?_, _, _, _
+  :: else -> outbox?_, _, _, _
 #endif
+  fi
 }
 
 inline drain_fact() {
@@ -746,14 +757,20 @@ proctype Loop() {
      :: EMPTY || over -> mode = (running == NONE -> OUTSIDE : INSIDE)
      :: !EMPTY && !over ->
 #endif
+        if
 #ifdef M_FRONT_APPENDED
-        if :: len(front) > 0 -> front?<kind, x, n, number> :: else -> outbox?<kind, x, n, number> fi;
+        :: len(front) > 0 -> front?<kind, x, n, number>
+        :: len(front) == 0 && len(outbox) > 0 -> outbox?<kind, x, n, number>
 #else
-        outbox?<kind, x, n, number>;
+        :: HAS_DELIVERIES -> outbox?<kind, x, n, number>
 #endif
-#ifndef M_NESTED_BEGINS
-        if :: running != NONE && !MAY_NEST(kind) -> mode = INSIDE :: else fi;
+#ifdef M_NESTED_BEGINS
+        :: !HAS_DELIVERIES -> phases?<kind, x, n, number>
+#else
+        :: !HAS_DELIVERIES && running == NONE -> phases?<kind, x, n, number>
+        :: !HAS_DELIVERIES && running != NONE -> mode = INSIDE /* no phase within the client or the tool */
 #endif
+        fi;
         if
         :: mode == INSIDE
         :: mode == DRAIN && IS_FACT(kind) ->
