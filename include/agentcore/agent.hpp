@@ -159,7 +159,7 @@ class AGENTCORE_API Agent {
   /// `agent_not_found`, `runtime_gone`, `out_of_memory`.
   ///
   /// Has taken effect when it returns (G1): see VerbResult::quiet. A call whose ToolStarted is just being
-  /// reported has begun. Never blocks. May be called from any callback.
+  /// reported begins after the unpause. Never blocks. May be called from any callback.
   /// @threadsafe
   VerbResult pause(PauseOptions options = {}) const;
   /// Ends the pause of this agent: what was withheld begins. If an ancestor is paused, the agent stays paused

@@ -35,6 +35,7 @@ class TreeLifetime {
       ++lifetime_.entries_;
     }
     ~LoopEntry() {
+      if (lifetime_.entries_ == 1) lifetime_.before_loop_left();
       if (--lifetime_.entries_ == 0) lifetime_.on_loop_left();
       lifetime_.release();
     }
@@ -49,6 +50,8 @@ class TreeLifetime {
   ~TreeLifetime() = default;
 
  private:
+  // The last LoopEntry is about to end. May run code of the host.
+  virtual void before_loop_left() noexcept = 0;
   virtual void on_loop_left() noexcept = 0;
   virtual void destroy() noexcept = 0;
 

@@ -1,5 +1,9 @@
 #include "events/event_hub.hpp"
 
+#include "core/gates.hpp"
+
+#include <utility>
+
 namespace agentcore::detail::events {
 namespace {
 
@@ -15,22 +19,9 @@ void notify(EventHub& hub, ObserverList<Event>& observers, const Event& event, d
       event, [&hub](auto&& call) { hub.guarded(call); }, kind);
 }
 
-inline void emit_change(EventHub& hub, core::Node& node, AgentState to, const Why& why) noexcept {
-  const AgentState from = std::exchange(node.reported, to);
-  hub.emit(node, [&](Agent agent) {
-    return StateChanged{std::move(agent), from, to, why.cause, why.origin};
-  });
-}
-
-// Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
-// which they took effect. Then one or two states are missing between the one last emitted and `to`.
-void emit_between(EventHub& hub, core::Node& node, AgentState to, const Why& why) noexcept {
-  AgentState between = AgentState::idle;
-  if (to == AgentState::stopped) between = AgentState::stopping;
-  if (node.reported == AgentState::stopping) between = AgentState::stopped;
-  emit_change(hub, node, between, between == AgentState::idle ? Why() : why);
-  if (hub.closed()) return;
-  if (!is_allowed(node.reported, to)) emit_change(hub, node, AgentState::idle, Why());
+bool is_open_and_idle(const core::Node& node) noexcept {
+  const core::PackedState now = node.load();
+  return now.state() == AgentState::idle && core::look(node, now.generation()).open();
 }
 
 }  // namespace
@@ -58,27 +49,116 @@ std::size_t EventHub::count(const core::References& refers) const noexcept {
   std::size_t count = 0;
   for (const auto& [agent, observers] : by_agent_)
     if (refers(agent)) count += observers->size();
-  for (const KeptEvent& deferred : deferred_) count += refers(core::AgentAccess::node(deferred.agent()));
+  porch.for_each([&](const Entry& entry) { count += refers(entry.agent); });
   return count;
 }
 
 void EventHub::emit_state(core::Node& node, AgentState to, const Why& why) noexcept {
+  emit_state(node, to, why, Asks::nothing, 0);
+}
+
+void EventHub::emit_idle(core::Node& node, Why why) noexcept {
+  emit_state(node, AgentState::idle, why, Asks::idle, 0);
+}
+
+void EventHub::emit_state(core::Node& node, AgentState to, const Why& why, Asks asks,
+                          std::uint32_t epoch) noexcept {
+  const bool is_next = !porch.holds() || !porch.has_deliveries();
+  if (is_next && node.reported == to) return;
+  if (changes) [[unlikely]]
+    changes->on_event(node, detail::event_kind<StateChanged>);
+  if (!porch.holds() || (is_next && !wants_states())) {
+    if (admits(node.id(), asks, epoch)) deliver_state(node, to, why);
+    if (!porch.holds()) porch.deliver();
+    return;
+  }
+  try {
+    porch.append({.agent = node.id(), .what = HeldState{to, why}, .asks = asks, .epoch = epoch});
+  } catch (...) {
+    porch.note_lost();
+  }
+}
+
+void EventHub::deliver(Entry entry) noexcept {
+  if (closed_) return;
+  if (auto* const event = std::get_if<HeldEvent>(&entry.what)) {
+    if (admits(entry.agent, entry.asks, entry.epoch)) {
+      const auto* const delta = std::get_if<DeltaReceived>(&event->body);
+      if (delta && porch.listener) porch.listener->on_delivered_delta(entry.agent, entry.epoch, delta->text);
+      return deliver_event(entry.agent, *event);
+    }
+    if (entry.call && porch.listener) porch.listener->on_refused_delta(entry.call);
+  } else if (const auto* const state = std::get_if<HeldState>(&entry.what)) {
+    core::Node* const node = table_.find(entry.agent);
+    if (node && admits(entry.agent, entry.asks, entry.epoch)) deliver_state(*node, state->to, state->why);
+  } else if (const auto* const record = std::get_if<HeldLog>(&entry.what)) {
+    porch.deliver(*record);
+  } else if (const auto* const call = std::get_if<HeldCall>(&entry.what)) {
+    porch.deliver(*call);
+  }
+}
+
+// A stopping thread that does not see the agent published finds the gates closed here (G1).
+bool EventHub::admits(core::NodeId agent, Asks asks, std::uint32_t epoch) noexcept {
+  if (asks == Asks::nothing) return true;
+  const core::Node* const node = table_.find(agent);
+  if (!node) return false;
+  const core::ActiveAgentGuard active(table_, *node);
+  if (asks == Asks::idle) return is_open_and_idle(*node);
+  table_.leases().check(*node);
+  return core::admits_turn(*node, core::generation_of(agent), epoch);
+}
+
+// Verbs of other threads reach the loop in the order of their posting, which may differ from the order in
+// which they took effect. Then one or two states are missing between the one last delivered and `to`.
+void EventHub::deliver_state(core::Node& node, AgentState to, const Why& why) noexcept {
   if (node.reported == to) return;
   if (!is_allowed(node.reported, to)) [[unlikely]] {
-    emit_between(*this, node, to, why);
+    change_between(node, to, why);
     if (closed_) return;
   }
-  emit_change(*this, node, to, why);
+  change_state(node, to, why);
 }
 
-void EventHub::deliver(const Event& event, detail::EventKinds kind) {
-  emitting_ = true;
+void EventHub::change_state(core::Node& node, AgentState to, const Why& why) noexcept {
+  const AgentState from = std::exchange(node.reported, to);
+  if (!wants_states()) {
+    ++sequence_;
+    return;
+  }
+  emit_now(node.id(), [&](Agent agent) {
+    return StateChanged{std::move(agent), from, to, why.cause, why.origin};
+  });
+}
+
+void EventHub::change_between(core::Node& node, AgentState to, const Why& why) noexcept {
+  AgentState between = AgentState::idle;
+  if (to == AgentState::stopped) between = AgentState::stopping;
+  if (node.reported == AgentState::stopping) between = AgentState::stopped;
+  change_state(node, between, between == AgentState::idle ? Why() : why);
+  if (closed_) return;
+  if (!is_allowed(node.reported, to)) change_state(node, AgentState::idle, Why());
+}
+
+void EventHub::deliver_event(core::NodeId agent, HeldEvent& held) noexcept {
+  std::visit(
+      [&](auto& body) {
+        if (agent != 0) core::AgentAccess::lend(body.agent, core_, agent);
+      },
+      held.body);
+  const core::Forgetting forgetting(std::visit([](auto& body) -> Agent& { return body.agent; }, held.body));
+  const Event event(++sequence_, held.body);
+  notify_all(event, kind_of(event));
+}
+
+void EventHub::notify_all(const Event& event, detail::EventKinds kind) {
+  const bool before = porch.set_calling(true);
   if ((of_tree_->kinds() & kind) != 0) notify(*this, *of_tree_, event, kind);
-  if (!closed_ && (of_agents_ & kind) != 0) deliver_to_agent(event, kind);
-  emitting_ = false;
+  if (!closed_ && (of_agents_ & kind) != 0) notify_agent(event, kind);
+  porch.set_calling(before);
 }
 
-void EventHub::deliver_to_agent(const Event& event, detail::EventKinds kind) {
+void EventHub::notify_agent(const Event& event, detail::EventKinds kind) {
   const core::NodeId agent = core::AgentAccess::node(event.agent());
   const auto found = by_agent_.find(agent);
   if (found == by_agent_.end()) return;
@@ -87,15 +167,6 @@ void EventHub::deliver_to_agent(const Event& event, detail::EventKinds kind) {
   if (closed_ || (observers->size() != 0 && event.get<AgentDeleted>() == nullptr)) return;
   by_agent_.erase(agent);
   if (by_agent_.empty()) of_agents_ = 0;
-}
-
-void EventHub::deliver_deferred() noexcept {
-  while (!closed_ && !deferred_.empty()) {
-    const KeptEvent deferred = deferred_.front();
-    deferred_.pop_front();
-    const Event event = deferred.event();
-    deliver(event, kind_of(event));
-  }
 }
 
 void EventHub::emit_settled(const core::Node& node, AgentState end, const Why& why,
@@ -109,11 +180,11 @@ void EventHub::emit_settled(const core::Node& node, AgentState end, const Why& w
 void EventHub::close() {
   closed_ = true;
   changes = nullptr;
-  deferred_.clear();
   of_tree_->clear();
   for (auto& [agent, observers] : by_agent_) observers->clear();
   by_agent_.clear();
   of_agents_ = 0;
+  porch.clear();  // last: the ends of callbacks may run the host's code
 }
 
 }  // namespace agentcore::detail::events

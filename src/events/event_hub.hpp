@@ -2,17 +2,20 @@
 #pragma once
 
 #include "core/agent_access.hpp"
+#include "core/agent_table.hpp"
 #include "core/mutex.hpp"
 #include "core/node.hpp"
 #include "core/references.hpp"
 #include "events/change_listener.hpp"
 #include "events/observer_list.hpp"
+#include "events/outbox.hpp"
+#include "events/porch.hpp"
 #include "loop/engine.hpp"
 
 #include <agentcore/event.hpp>
 
+#include <concepts>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,20 +27,22 @@
 
 namespace agentcore::detail::events {
 
-// Why the state of an agent changes.
-struct Why {
-  StopCause cause = StopCause::user;
-  StopOrigin origin = {};
+// The body of an event whose text is valid only while its step runs.
+template <typename Body>
+concept BorrowsText = requires(Body& body) {
+  { (body.text) } -> std::same_as<std::string_view&>;
 };
 
-// All @loop_thread. A callback may destroy the tree: after a function here that emits an event, check
-// closed() before continuing.
+// All @loop_thread. Within a step (Porch::Step), and within a callback, events are put into the outbox of the
+// porch. Otherwise they are delivered at once, and a callback may destroy the tree: check closed() before
+// continuing.
 class EventHub {
  public:
   using Callback = std::function<void(const Event&)>;
 
   // `core` is only put into handles. The engine runs the callbacks, so that no exception leaves them (G16).
-  EventHub(tree::TreeCore* core, loop::Engine& engine) : core_(core), engine_(engine) {}
+  EventHub(tree::TreeCore* core, core::AgentTable& table, loop::Engine& engine)
+      : porch(*this, engine), core_(core), table_(table), engine_(engine) {}
 
   // Calls `callback` for the events of these kinds: of all agents, or of one that exists.
   Subscription subscribe(detail::EventKinds kinds, Callback callback);
@@ -51,41 +56,72 @@ class EventHub {
 
   // Called for every event, whether there are observers or not; null: none. @loop_thread
   ChangeListener* changes = nullptr;
+  // What waits for the end of a step or of a callback.
+  Porch porch;
 
   // Emits the change of `node` to the state `to`, along the state table: where a foreign thread was faster
   // than the loop, the steps between are emitted too. Does nothing if that state was the last one emitted.
   void emit_state(core::Node& node, AgentState to, const Why& why) noexcept AGENTCORE_RUNS_HOST_CODE;
   // The same without a cause. Without an observer it only counts the event and keeps the state.
   void emit_state(core::Node& node, AgentState to) noexcept AGENTCORE_RUNS_HOST_CODE {
-    const bool is_observed = changes || wants_states();
-    if (is_observed || !is_allowed(node.reported, to)) return emit_state(node, to, Why());
-    ++sequence_;
-    node.reported = to;
+    if (!skip_state(node, to)) emit_state(node, to, Why());
   }
+  // The same for a state of the turn of that epoch: not emitted if the gates do not admit that turn any more.
+  void emit_working_state(core::Node& node, AgentState to,
+                          std::uint32_t epoch) noexcept AGENTCORE_RUNS_HOST_CODE {
+    if (!skip_state(node, to)) emit_state(node, to, Why(), Asks::turn, epoch);
+  }
+  // The same for `idle`: not emitted if the agent is not open and idle any more.
+  void emit_idle(core::Node& node, Why why = {}) noexcept AGENTCORE_RUNS_HOST_CODE;
 
   // Emits an event about `node`: `make(agent)` builds its body around an empty handle, which it must move
-  // into the body. It is called only if there are observers. If an event cannot be built or deferred, because
+  // into the body. It is called only if there are observers. If an event cannot be built or put in, because
   // an allocation fails, it is lost, and the loss is logged.
   template <typename Make>
   void emit(const core::Node& node, Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
     constexpr detail::EventKinds kind = detail::event_kind<std::invoke_result_t<Make, Agent>>;
     if (changes) [[unlikely]]
       changes->on_event(node, kind);
-    const std::uint64_t sequence = ++sequence_;
-    if (wants(kind)) emit_wanted(sequence, node.id(), std::forward<Make>(make));
+    emit_for(node.id(), std::forward<Make>(make));
   }
   // The same by the id of the agent, which may be gone: its handle then refers to no agent. 0: an event
   // about the tree, with `Agent{}`. Not for the ChangeListener.
   template <typename Make>
   void emit_for(core::NodeId agent, Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
-    const std::uint64_t sequence = ++sequence_;
-    if (wants(detail::event_kind<std::invoke_result_t<Make, Agent>>))
-      emit_wanted(sequence, agent, std::forward<Make>(make));
+    if (!wants(detail::event_kind<std::invoke_result_t<Make, Agent>>)) {
+      ++sequence_;
+      return;
+    }
+    if (porch.holds())
+      hold({.agent = agent}, std::forward<Make>(make));
+    else
+      emit_now(agent, std::forward<Make>(make));
+  }
+  // The same for what arrives in the middle of an answer: not delivered if the gates do not admit the turn of
+  // that epoch any more. If nothing follows in the step, and nothing is to be delivered before it, it is
+  // delivered at once, and refers to the client's text.
+  template <typename Make>
+  void emit_delta(const core::Node& node, std::uint32_t epoch, core::OperationId call, bool ends_step,
+                  Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
+    constexpr detail::EventKinds kind = detail::event_kind<std::invoke_result_t<Make, Agent>>;
+    if (changes) [[unlikely]]
+      changes->on_event(node, kind);
+    if (!wants(kind)) {
+      ++sequence_;
+      return;
+    }
+    if (ends_step && porch.delivers_next())
+      emit_now(node.id(), std::forward<Make>(make));
+    else
+      hold({.agent = node.id(), .asks = Asks::turn, .epoch = epoch, .call = call}, std::forward<Make>(make));
   }
 
   // The end of one agent's settling; there may be a million in a row.
   void emit_settled(const core::Node& node, AgentState end, const Why& why,
                     std::size_t messages_dropped) noexcept AGENTCORE_RUNS_HOST_CODE;
+
+  // Delivers what was taken out of the outbox, unless what it asks is refused.
+  void deliver(Entry entry) noexcept AGENTCORE_RUNS_HOST_CODE;
 
   // Calls `function`; logs what it throws. Returns whether it returned.
   template <typename Function>
@@ -99,8 +135,6 @@ class EventHub {
   // The end of the tree: no observer is called any more.
   void close() AGENTCORE_RUNS_HOST_CODE;
   bool closed() const noexcept { return closed_; }
-  // True while a callback runs.
-  bool emitting() const noexcept { return emitting_; }
   // Callbacks registered (for leak tests).
   std::size_t observers() const noexcept;
   // Callbacks of these agents and of their messages, and events of theirs that are still to be delivered (for
@@ -109,39 +143,63 @@ class EventHub {
 
  private:
   using Observers = ObserverList<Event>;
+
+  // True if nothing wants the change, and it follows from the state that was emitted last: then that is all.
+  bool skip_state(core::Node& node, AgentState to) noexcept {
+    if (changes || wants_states() || porch.has_deliveries() || !is_allowed(node.reported, to)) return false;
+    ++sequence_;
+    node.reported = to;
+    return true;
+  }
+
+  // The handle in the body stays empty until the event is delivered.
   template <typename Make>
-  void emit_wanted(std::uint64_t sequence, core::NodeId agent,
-                   Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
+  void hold(Entry entry, Make&& make) noexcept {
     try {
-      emit_body(sequence, agent, std::forward<Make>(make));
+      auto body = std::forward<Make>(make)(Agent());
+      HeldEvent held;
+      if constexpr (BorrowsText<decltype(body)>) {
+        held.text = std::make_unique<const std::string>(body.text);
+        body.text = *held.text;
+      }
+      held.body = std::move(body);
+      entry.what = std::move(held);
+      porch.append(std::move(entry));
     } catch (...) {
-      guarded([] { throw; });
+      porch.note_lost();
     }
-    if (!emitting_ && !deferred_.empty()) deliver_deferred();
   }
 
   // The handle in the body is empty until the event is built: the destructor of a borrowed handle would
   // release a reference that was never counted. After that, Forgetting empties it again, also when a callback
   // throws.
   template <typename Make>
-  void emit_body(std::uint64_t sequence, core::NodeId agent, Make&& make) AGENTCORE_RUNS_HOST_CODE {
+  void emit_now(core::NodeId agent, Make&& make) noexcept AGENTCORE_RUNS_HOST_CODE {
     using Body = std::invoke_result_t<Make, Agent>;
-    EventBody data(std::in_place_type<Body>, std::forward<Make>(make)(Agent()));
-    Agent& handle = std::get_if<Body>(&data)->agent;
-    if (agent != 0) core::AgentAccess::lend(handle, core_, agent);
-    const core::Forgetting forgetting(handle);
-    const Event event(sequence, data);
-    if (emitting_) [[unlikely]]
-      deferred_.push_back(event.keep());
-    else
-      deliver(event, detail::event_kind<Body>);
+    try {
+      EventBody data(std::in_place_type<Body>, std::forward<Make>(make)(Agent()));
+      Agent& handle = std::get_if<Body>(&data)->agent;
+      if (agent != 0) core::AgentAccess::lend(handle, core_, agent);
+      const core::Forgetting forgetting(handle);
+      notify_all(Event(++sequence_, data), detail::event_kind<Body>);
+    } catch (...) {
+      porch.note_lost();
+    }
+    if (!porch.holds()) porch.deliver();  // what a callback has caused
   }
 
-  void deliver(const Event& event, detail::EventKinds kind) AGENTCORE_RUNS_HOST_CODE;
-  void deliver_to_agent(const Event& event, detail::EventKinds kind) AGENTCORE_RUNS_HOST_CODE;
-  void deliver_deferred() noexcept AGENTCORE_RUNS_HOST_CODE;
+  void emit_state(core::Node& node, AgentState to, const Why& why, Asks asks,
+                  std::uint32_t epoch) noexcept AGENTCORE_RUNS_HOST_CODE;
+  void deliver_state(core::Node& node, AgentState to, const Why& why) noexcept AGENTCORE_RUNS_HOST_CODE;
+  void change_state(core::Node& node, AgentState to, const Why& why) noexcept AGENTCORE_RUNS_HOST_CODE;
+  void change_between(core::Node& node, AgentState to, const Why& why) noexcept AGENTCORE_RUNS_HOST_CODE;
+  void deliver_event(core::NodeId agent, HeldEvent& held) noexcept AGENTCORE_RUNS_HOST_CODE;
+  bool admits(core::NodeId agent, Asks asks, std::uint32_t epoch) noexcept;
+  void notify_all(const Event& event, detail::EventKinds kind) AGENTCORE_RUNS_HOST_CODE;
+  void notify_agent(const Event& event, detail::EventKinds kind) AGENTCORE_RUNS_HOST_CODE;
 
   tree::TreeCore* core_;
+  core::AgentTable& table_;
   loop::Engine& engine_;
   std::shared_ptr<Observers> of_tree_ = std::make_shared<Observers>();
   // The observers of single agents. An entry is removed with its agent, or when an event finds it empty.
@@ -150,10 +208,6 @@ class EventHub {
       0;  // the kinds that any of them wants or wanted; 0 again when the map is empty
   std::uint64_t sequence_ = 0;
   bool closed_ = false;
-  bool emitting_ = false;
-  // Events that a callback caused. They are delivered after all observers have received the event of that
-  // callback, so that the sequence numbers are ascending for each of them.
-  std::deque<KeptEvent> deferred_;
 };
 
 }  // namespace agentcore::detail::events

@@ -120,12 +120,12 @@ void Engine::log_exception(std::string_view callback) noexcept {
   }
 }
 
-void Engine::log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) noexcept {
+void Engine::log(LogLevel level, std::string_view message, std::span<const LogField> fields) noexcept {
   assert(core::holds_no_mutex());
   if (!log_sink_ || is_logging_ || closed_) return;
   is_logging_ = true;
   try {
-    log_sink_({level, message, std::span<const LogField>(fields.begin(), fields.size())});
+    log_sink_({level, message, fields});
   } catch (...) {  // the sink itself threw: there is no other place to report it
   }
   is_logging_ = false;

@@ -24,6 +24,7 @@
 #include <initializer_list>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -121,7 +122,14 @@ class AGENTCORE_INTERNAL_API Engine : public std::enable_shared_from_this<Engine
   // Passes one record to the log sink of the host. No effect while the sink runs, after the engine was
   // closed, and without a sink. An exception of the sink is dropped. @loop_thread
   void log(LogLevel level, std::string_view message,
-           std::initializer_list<LogField> fields = {}) noexcept AGENTCORE_RUNS_HOST_CODE;
+           std::initializer_list<LogField> fields = {}) noexcept AGENTCORE_RUNS_HOST_CODE {
+    log(level, message, std::span<const LogField>(fields.begin(), fields.size()));
+  }
+
+  void log(LogLevel level, std::string_view message,
+           std::span<const LogField> fields) noexcept AGENTCORE_RUNS_HOST_CODE;
+  // False: log() has no effect.
+  bool has_log_sink() const noexcept { return log_sink_ != nullptr && !is_logging_; }
 
   // Runs a callback of the host: an exception ends here, as a log record naming `what` (G16). True when it
   // returned normally. Until then nothing is driven: see LoopDriver. @loop_thread

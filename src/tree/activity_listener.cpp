@@ -32,8 +32,8 @@ void ActivityListener::on_budget_exhausted(Node& node, std::string reason) {
   options.cause = StopCause::budget;
   options.reason = std::move(reason);
   tree_.engine->guarded("a log record", [&] {
-    tree_.engine->log(LogLevel::info, "a budget is used up",
-                      {{"agent", tree_.table.names().name_of(node, node.id())}, {"reason", options.reason}});
+    hub_.porch.log(LogLevel::info, "a budget is used up",
+                   {{"agent", tree_.table.names().name_of(node, node.id())}, {"reason", options.reason}});
   });
   static_cast<void>(stop(tree_, node.id(), std::move(options)));
 }

@@ -297,7 +297,7 @@ Progress Scheduler::run_passes(loop::PollBudget& budget) {
 
 void Scheduler::visit(Node& node) noexcept {
   if (parks_) {
-    if (turns_.ends().end_refused(node)) return turns_.ends().report(node);
+    if (turns_.end_refused(node)) return;
     if (is_gone()) return;
     if (!tree_.engine->guarded("the end of a pause", [&] { turns_.parked().go_on(node); }))
       agent_pass_.restart();
@@ -310,7 +310,7 @@ void Scheduler::end_if_interrupted(std::uint32_t slot) noexcept {
   const turn::Operation& operation = tree_.operations.at_slot(slot);
   if (!operation.node || operation.kind == turn::Operation::Kind::background) return;
   Node& node = *operation.node;
-  if (!turn::is_admitted(operation) && turns_.ends().end_refused(node)) return turns_.ends().report(node);
+  if (!turn::is_admitted(operation) && turns_.end_refused(node)) return;
   if (!is_gone()) schedule(node);
 }
 

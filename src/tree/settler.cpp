@@ -115,7 +115,7 @@ bool Settler::is_over(const Node& node, const ControlOp& op) const noexcept {
 
 void Settler::on_operation_ended(Node& node) noexcept {
   if (!AgentSettler::is_ready(node)) return;
-  if (!hub_.emitting() && !reports_.is_calling()) return agents_.settle_if_ready(node);
+  if (!hub_.porch.holds() && !reports_.is_calling()) return agents_.settle_if_ready(node);
   try {
     deferred_.push_back(node.id());
   } catch (const std::bad_alloc&) {

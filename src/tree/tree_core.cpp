@@ -3,6 +3,7 @@
 #include "mailbox/mailbox.hpp"
 #include "tree/stop.hpp"
 
+#include <exception>
 #include <utility>
 
 namespace agentcore::detail::tree {
@@ -66,6 +67,11 @@ void TreeCore::on_engine_closed() noexcept {
   shared_.hub.close();
 }
 
+void TreeCore::before_loop_left() noexcept {
+  events::Porch& porch = shared_.hub.porch;
+  if (porch.has_entries() && std::uncaught_exceptions() == 0) porch.drain();
+}
+
 void TreeCore::on_loop_left() noexcept {
   const auto replaced = std::exchange(shared_.replaced_specs, {});  // their ends may run the host's code
   turns_.ends().free_ended();
@@ -110,7 +116,7 @@ void TreeCore::purge() {
 }
 
 bool TreeCore::has_work() const noexcept {
-  return has_control_work() || !shared_.ready.empty();
+  return has_control_work() || !shared_.ready.empty() || shared_.hub.porch.has_entries();
 }
 
 // What run_control() does.
@@ -130,8 +136,10 @@ bool TreeCore::busy() const noexcept {
 }
 
 void TreeCore::run_control(loop::PollBudget& budget) {
-  if (shared_.is_closed() || !has_control_work()) return;
+  if (shared_.is_closed() || !(has_control_work() || shared_.hub.porch.has_entries())) return;
   const LoopEntry entry(*this);
+  shared_.hub.porch.drain();  // what an exception has left
+  if (shared_.is_closed() || shared_.hub.closed()) return;
   shared_.operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
   if (shared_.is_closed() || shared_.hub.closed()) return;
   // The operations of stops that have hardened are read before anything settles: their reports name all of

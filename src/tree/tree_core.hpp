@@ -56,6 +56,7 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
   ~TreeCore();
 
   // core::TreeLifetime
+  void before_loop_left() noexcept override;
   void on_loop_left() noexcept override;
   void destroy() noexcept override { delete this; }
 

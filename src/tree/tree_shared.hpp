@@ -49,7 +49,7 @@ class TreeShared {
         options(tree_options),
         cuts(tree_options.audit ? std::make_unique<turn::CutTrail>(*engine) : nullptr),
         table(engine->number_tree()),
-        hub(owner, *engine),
+        hub(owner, table, *engine),
         owner_(owner) {}
 
   core::TreeLifetime& lifetime;

@@ -85,7 +85,7 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
     records_.refuse(
         turn, call,
         "too many background tasks: " + std::to_string(count) + " are running; wait until one has ended");
-    return turn.is_admitted() ? Next::proceed : Next::ended;
+    return Next::proceed;
   }
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
   auto info = std::make_unique<OperationInfo>(OperationInfo{new_task_id(context_.engine), step.window_id,
@@ -100,39 +100,38 @@ Next BackgroundTasks::start(Turn turn, std::size_t index) {
     throw;
   }
   context_.claims.set_operation(task_key(operations[id].info->id), id, operations[id].stop);
+  call.task = id;
+  call.state = PendingCall::State::approved;
   emit_state(turn.node(), *operations[id].info, TaskState::started, {});
-  if (!turn.is_admitted()) {  // no part of it has begun
-    cancel(id, ToolOutcome::not_started);
-    close(id);
-    return Next::ended;
-  }
-  if (context_.claims.is_over(task_key(operations[id].info->id))) {  // e.g. an observer cancelled it
-    write_cancel(id);
-    close(id);
-    if (!turn.is_admitted()) return Next::ended;
-    records_.set_result(turn, call, ToolOutcome::not_started,
-                        ToolResult::failed("not started: the task was cancelled before it began"));
-    return turn.is_admitted() ? Next::proceed : Next::ended;
-  }
-  return begin(turn, index, id);
+  return Next::proceed;
 }
 
-// Starts the tool of a task that may begin.
-Next BackgroundTasks::begin(Turn turn, std::size_t index, OperationId id) {
-  const PendingCall& call = turn.active().calls[index];
+Next BackgroundTasks::begin(Turn turn, std::size_t index) {
+  PendingCall& call = turn.active().calls[index];
+  const OperationId id = std::exchange(call.task, {});
+  const Operation* const operation = context_.operations.find(id);
+  if (operation && context_.claims.is_over(task_key(operation->info->id))) {
+    write_cancel(id);
+    close(id);
+  }
+  if (!context_.operations.find(id)) {  // a verb has cancelled it
+    records_.set_result(turn, call, ToolOutcome::not_started,
+                        ToolResult::failed("not started: the task was cancelled before it began"));
+    return Next::proceed;
+  }
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   nlohmann::json arguments;
   std::shared_ptr<tools::Completion> completion;
   try {
     static_cast<void>(tools::parse_arguments(call.arguments, arguments));
     completion = record_start(turn, index, id, *tool);
-  } catch (...) {  // no part of it has begun
-    cancel(id, ToolOutcome::not_started);
-    close(id);
+  } catch (...) {
+    cancel(id);
     throw;
   }
+  const events::Porch::Beginning beginning(context_.hub.porch);
   tools::start_call(*tool, arguments, completion);
-  return turn.is_admitted() ? Next::proceed : Next::ended;
+  return Next::proceed;
 }
 
 // Writes the id of the task as the call's result. Makes all allocations for its start.
@@ -164,6 +163,7 @@ void BackgroundTasks::on_result(core::Node& node, OperationId id, ToolResult res
   if (!in_time && !info->has_begun()) return;
   if (!in_time) return context_.discard(node, turn, 0, LateResult::tool_result, late);
   context_.note_accepted(node);
+  if (result.launch) context_.hub.porch.deliver();
   if (info->tools)
     context_.engine.guarded("a tool's result", [&] {
       context_.follow_up(node, turn, *info->tools, {info->id, info->window_id, info->tool}, result);
@@ -232,16 +232,15 @@ void BackgroundTasks::finish(std::string_view task_id) noexcept {
     else
       close(id);  // no result will come
   }
-  context_.listener.on_activity_ended(node);
+  context_.end_activity(node);
 }
 
 // Its stop token is triggered, and it counts as ended from now on.
-void BackgroundTasks::cancel(OperationId id, ToolOutcome outcome) noexcept {
-  if (!end(id)) return;
+void BackgroundTasks::cancel(OperationId id) noexcept {
+  if (!context_.operations.find(id) || !end(id)) return;
   Operations& operations = context_.operations;
-  const std::shared_ptr<core::CallBegin> begin = operations[id].info->begin;
-  const bool never_begins = begin && begin->withdraw();
-  if (never_begins) outcome = ToolOutcome::not_started;
+  const bool never_begins = !operations[id].info->has_begun();
+  const ToolOutcome outcome = never_begins ? ToolOutcome::not_started : ToolOutcome::interrupted;
   if (context_.cuts) context_.cuts->add_task(operations[id], outcome);
   core::Node& node = *operations[id].node;
   operations[id].end(why_refused(node));

@@ -28,7 +28,12 @@ class BackgroundTasks {
       : context_(context), records_(records), port_(port), desk_(desk), lingering_(lingering) {}
 
   // Starts a call in the background; the call's result is the id of the task (L2-L4).
+  // `proceed`: begin() is next.
   Next start(Turn turn, std::size_t index);
+  // Starts the tool of the task (PendingCall::task), unless a verb has cancelled it.
+  Next begin(Turn turn, std::size_t index);
+  // Its stop token is triggered, and it counts as ended from now on. Does nothing if it is gone.
+  void cancel(OperationId id) noexcept;
   // Cancels all tasks of an agent that is stopped, the oldest first.
   void cancel_all(core::Node& node) noexcept;
   // A verb has cancelled the task of that id: writes that, unless the task has ended.
@@ -45,12 +50,10 @@ class BackgroundTasks {
 
  private:
   std::size_t running(const core::Node& node) const noexcept;
-  Next begin(Turn turn, std::size_t index, OperationId id);
   std::shared_ptr<tools::Completion> record_start(Turn turn, std::size_t index, OperationId id,
                                                   const Tool& tool);
   bool end(OperationId id) noexcept;
   void write_cancel(OperationId id) noexcept;
-  void cancel(OperationId id, ToolOutcome outcome = ToolOutcome::interrupted) noexcept;
   void close(OperationId id) noexcept;
   bool cancel_newest(core::Node& node) noexcept;
   void note_end(core::Node& node, const OperationInfo& info, TaskState state, const ToolResult& result,

@@ -23,9 +23,10 @@ namespace agentcore::detail::turn {
 
 // How a verb ends a call. Made on the thread of the verb, written by the loop thread.
 struct CallEnding {
-  bool by_host = false;     // false: the call is cancelled
-  std::string reason = {};  // of a cancel
-  ToolResult result = {};   // of the host
+  bool by_host = false;                       // false: the call is cancelled
+  std::string reason = {};                    // of a cancel
+  ToolResult result = {};                     // of the host
+  SharedOrBorrowed<ToolRegistry> tools = {};  // for the loop thread: what the agent had when the call began
 };
 
 // Names a tool call of an agent, or, with agent 0, a background task.

@@ -12,16 +12,25 @@
 namespace agentcore::detail::turn {
 
 Next CallEndings::apply(Turn turn, PendingCall& call) {
-  const std::unique_ptr<CallEnding> ending = context_.claims.take(CallRecords::key_of(turn, call));
+  std::unique_ptr<CallEnding> ending = std::move(call.ending);
+  if (!ending) ending = context_.claims.take(CallRecords::key_of(turn, call));
   if (!ending) return Next::wait;
-  SharedOrBorrowed<ToolRegistry> tools = turn.spec().tools;
+  if (!ending->tools) ending->tools = turn.spec().tools;
   if (call.operation) {
-    if (const auto& own = context_.operations[call.operation].info->tools) tools = own;
+    if (const auto& own = context_.operations[call.operation].info->tools) ending->tools = own;
     release(call, ending->by_host ? DiscardReason::completed_by_host : DiscardReason::cancelled);
+  }
+  if (ending->by_host && !call.start_emitted) {
+    // The result is written after the observers, one of which may end the turn.
+    call.arguments = tools::as_object(call.arguments);
+    CallRecords::step_of(turn, call).mode = ToolMode::sync;
+    call.ending = std::move(ending);
+    records_.emit_start(turn, call);
+    return Next::proceed;
   }
   bool written = false;
   if (turn.is_admitted() && ending->by_host)
-    written = write_host_result(turn, call, tools, port_.checked(std::move(ending->result)));
+    written = write_host_result(turn, call, ending->tools, port_.checked(std::move(ending->result)));
   else if (turn.is_admitted())
     write_cancel(turn, call, ending->reason);
   if (ending->by_host && !written)  // the turn has ended meanwhile
@@ -56,26 +65,18 @@ void CallEndings::write_cancel(Turn turn, PendingCall& call, const std::string& 
                 {"tool", step.tool},
                 {"call", step.call_id},
                 {"reason", reason}});
-  if (!turn.is_admitted()) return;
   if (!has_begun && !call.start_emitted) return records_.refuse(turn, call, std::move(text));
   records_.set_result(turn, call, CallRecords::outcome_of(call, CallRecords::Result::none),
                       ToolResult::failed(std::move(text)));
 }
 
-// True if the result was written. False: an observer has ended the turn.
+// True if the result was written. False: an observer or the LaunchHandler has ended the turn.
 bool CallEndings::write_host_result(Turn turn, PendingCall& call, const SharedOrBorrowed<ToolRegistry>& tools,
                                     ToolResult result) {
   ToolCallRecord& step = CallRecords::step_of(turn, call);
   step.mode = ToolMode::sync;
-  if (!call.start_emitted) {
-    call.arguments = tools::as_object(call.arguments);
-    call.start_emitted = true;  // after the last allocation: ToolEnded follows however the turn ends
-    context_.hub.emit(turn.node(), [&](Agent agent) {
-      return ToolStarted{std::move(agent), turn.number(), step.call_id,
-                         step.window_id,   step.tool,     call.arguments};
-    });
-    if (!turn.is_admitted()) return false;
-  }
+  if (result.launch) context_.hub.porch.deliver();
+  if (!turn.is_admitted()) return false;
   if (tools)
     context_.follow_up(turn.node(), turn.number(), *tools, {step.call_id, step.window_id, step.tool}, result);
   if (!turn.is_admitted()) return false;

@@ -123,6 +123,15 @@ void CallRecords::set_result(Turn turn, PendingCall& call, ToolOutcome outcome, 
   });
 }
 
+void CallRecords::emit_start(Turn turn, PendingCall& call) {
+  call.start_emitted = true;
+  const ToolCallRecord& step = step_of(turn, call);
+  context_.hub.emit(turn.node(), [&](Agent agent) {
+    return ToolStarted{std::move(agent), turn.number(), step.call_id,
+                       step.window_id,   step.tool,     call.arguments};
+  });
+}
+
 void CallRecords::refuse(Turn turn, PendingCall& call, std::string reason) {
   write_refusal(turn, call, std::move(reason));
   emit_refusal(turn, call);

@@ -45,6 +45,8 @@ class CallRecords {
   // The two parts of refuse().
   void write_refusal(Turn turn, PendingCall& call, std::string reason);
   void emit_refusal(Turn turn, const PendingCall& call);
+  // Emits ToolStarted: ToolEnded follows, however the call ends.
+  void emit_start(Turn turn, PendingCall& call);
 
   // The step of the turn's result that belongs to the call.
   static ToolCallRecord& step_of(Turn turn, const PendingCall& call) {

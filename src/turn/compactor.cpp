@@ -220,12 +220,11 @@ Next Compactor::take(Turn turn) {
                              call.tokens_before,
                              used ? call.tokens_kept + call.tokens_left + tokens : 0};
   });
-  if (turn.is_over()) return Next::ended;
   if (used)
     emit_compacted(turn, removed);
   else
     log_unused(turn, problem->message);
-  return turn.is_admitted() ? Next::proceed : Next::ended;
+  return Next::proceed;
 }
 
 // Removes the oldest turns of which nothing is sent, as far as ContextOptions::archive_bytes demands. True:

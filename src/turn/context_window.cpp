@@ -172,7 +172,7 @@ void write_context(TurnContext& context, Turn turn, ChatRequest& request) {
   TurnData& data = turn.data();
   ContextTrimmed left_out;
   if (count_guarded(context.engine, [&] { trim(context, turn, left_out); }) &&
-      !turn.is_over())  // by a log sink
+      !turn.is_over())  // by a TokenCounter
     emit_trimmed(context, turn, std::move(left_out));
   if (!turn.is_admitted()) return;
   const std::vector<ChatMessage>& history = data.conversation.messages();

@@ -52,7 +52,7 @@ void LingeringCalls::give_up_unwatched(const core::Node& node, std::uint64_t tur
     return operation.turn == turn && operation.over && counts(operation) &&
            !(operation.info && operation.info->lingers);
   };
-  while (!context_.hub.closed()) {
+  for (;;) {
     OperationId unwatched;
     context_.operations.for_each(node, [&](const Operation& operation) {
       if (is_unwatched(operation)) unwatched = operation.id;
@@ -87,7 +87,7 @@ void LingeringCalls::limit(const core::Node& node) noexcept {
       ++count;
       oldest = operation.id;
     });
-    if (count <= context_.limits.max_lingering_calls || context_.hub.closed()) return;
+    if (count <= context_.limits.max_lingering_calls) return;
     give_up(oldest);
   }
 }
@@ -98,7 +98,7 @@ void LingeringCalls::on_grace_over(OperationId id) noexcept {
   core::Node& node = *operation->node;
   const AgentEntry entry(context_, node);
   give_up(id);
-  context_.listener.on_activity_ended(node);
+  context_.end_activity(node);
 }
 
 void LingeringCalls::note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,
@@ -124,7 +124,7 @@ void LingeringCalls::give_up(OperationId id) noexcept {
   const std::unique_ptr<OperationInfo> info = std::move(operation.info);
   if (stopped) node.settling.has_abandoned = true;
   if (operation.kind == Operation::Kind::background) context_.claims.remove(task_key(info->id));
-  context_.operations.close(id);  // first: an observer may cause the outcome
+  context_.operations.close(id);  // first: what follows may cause the outcome
   context_.listener.on_waiting(node);
   if (stopped && context_.cuts) note_abandoned(node, id, kind, turn, info.get());
   context_.log(LogLevel::warning,

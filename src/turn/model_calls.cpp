@@ -83,28 +83,30 @@ Next ModelCalls::start(Turn turn) {
   if (turn.node().load().state() == AgentState::processing &&
       !turn.change_state(context_.hub, AgentState::processing, AgentState::waiting_llm))
     return Next::ended;
-  if (const Next next = write_steered(turn); next != Next::proceed) return next;
+  // What observers do now, for example steer one more message, is a part of the request.
+  if (context_.hub.porch.has_deliveries()) return Next::proceed;
+  if (write_steered(turn)) return Next::proceed;
   ChatRequest request = new_request(turn);
   if (compactor_.write(turn, request))
-    return send(turn, Compactor::client_of(turn, *client), std::move(request));
-  if (!turn.is_admitted()) return Next::ended;
+    return prepare(turn, Compactor::client_of(turn, *client), std::move(request));
+  if (!turn.is_admitted()) return Next::ended;  // a TokenCounter may have ended the turn
   request = request_for(turn);
   if (!turn.is_admitted()) return Next::ended;
   BudgetVerdict verdict = usage_.reserve(turn, request);
   if (!turn.is_admitted()) return Next::ended;
   if (!verdict.allowed) return ends_.end_for_budget(turn, std::move(verdict));
-  return send(turn, *client, std::move(request));
+  return prepare(turn, *client, std::move(request));
 }
 
-// The messages that were steered into the turn, in their order. Each is out of the box only when it is in the
-// history.
-Next ModelCalls::write_steered(Turn turn) {
+// The first of the messages that were steered into the turn: it is out of the box only when it is in the
+// history. False: there is none.
+bool ModelCalls::write_steered(Turn turn) {
   const Messages& messages = context_.messages;
   Conversation& conversation = turn.data().conversation;
   const core::NodeId agent = turn.node().id();
   while (!messages.steers.empty()) {
     const std::uint32_t number = messages.steers.next(agent);
-    if (!number) break;
+    if (!number) return false;
     mailbox::Cell& cell = messages.pool[number];
     conversation.make_room(2, cell.parts());
     const MessageId id = messages.pool.id_in(cell);
@@ -126,9 +128,9 @@ Next ModelCalls::write_steered(Turn turn) {
                      .fate = SteerFate::delivered,
                      .call = turn.active().model_calls + 1};
     });
-    if (!turn.is_admitted()) return Next::ended;
+    return true;
   }
-  return Next::proceed;
+  return false;
 }
 
 bool ModelCalls::is_cut(Turn turn) const noexcept {
@@ -149,7 +151,7 @@ void ModelCalls::finish_cut(core::Node& node) noexcept {
       return runner_.ask_again(*turn, ReaskCause::steered, {});
     });
   lingering_.give_up_unwatched(node, number);
-  context_.listener.on_activity_ended(node);
+  context_.end_activity(node);
 }
 
 // The turn goes on without the outcome of its model call. The caller calls give_up_unwatched() when it has
@@ -190,10 +192,10 @@ ChatRequest ModelCalls::request_for(Turn turn) {
   return request;
 }
 
-Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
+// Registers the call: from here on a verb finds it. It is sent as a phase of its own, which asks the gates.
+Next ModelCalls::prepare(Turn turn, LlmClient& client, ChatRequest request) {
   ActiveTurn& active = turn.active();
   const bool summarises = active.summary != nullptr;
-  active.phase = summarises ? Phase::compacting : Phase::calling;
   active.text.clear();
   active.filter = {};
   active.answer = {};
@@ -207,53 +209,57 @@ Next ModelCalls::send(Turn turn, LlmClient& client, ChatRequest request) {
   auto receiver = std::make_unique<CallReceiver>(*this, context_.engine, context_.hub.handle(turn.node()));
   const auto pause = context_.call_pauses.make(context_.hub.handle(turn.node()));
   request.pause = PauseToken(pause);
+  auto outgoing = std::make_unique<OutgoingCall>();
   const auto kind = summarises ? Operation::Kind::summary : Operation::Kind::model_call;
   const OperationId id = context_.operations.open(turn.node(), kind, turn.epoch(), turn.number());
+  receiver->bind(id);
+  pause->bind(id);
+  *outgoing = {turn.node().spec, &client, std::move(request), std::move(receiver)};
+  active.outgoing = std::move(outgoing);
   active.operation = id;
-  // Checked after the operation was registered: a stopper either finds the operation and cuts it, or its
-  // closed gate is read here.
-  if (!turn.is_admitted()) return refuse(turn, id);
-  // Steered since the context was written: it is written once more.
-  if (is_cut(turn)) return withdraw(turn, id, Next::proceed);
-  if (turn.parks(core::Withheld::steps)) return withdraw(turn, id, Next::wait);
-  if (summarises) {
+  active.phase = Phase::sending;
+  // Nothing is emitted for a call that would not be sent now.
+  if (summarises && turn.is_admitted() && turn.withheld() < core::Withheld::steps)
     compactor_.emit_begin(turn);
-    if (!turn.is_admitted()) return refuse(turn, id);
-    if (turn.parks(core::Withheld::steps)) return withdraw(turn, id, Next::wait);
-  }
-  if (!summarises) note_request_end(turn.data().conversation.messages(), active.request_end, sent);
+  return Next::proceed;
+}
+
+// The turn was admitted after the call was registered: a stopper either finds the operation and cuts it, or
+// its closed gate was read.
+Next ModelCalls::send(Turn turn) {
+  ActiveTurn& active = turn.active();
+  // Steered since the context was written: it is written once more. So is a summary whose begin was not
+  // emitted, because a pause has ended only now.
+  if (is_cut(turn) || (active.summary && active.summary->number == 0)) return withdraw(turn, Next::proceed);
+  if (turn.parks(core::Withheld::steps)) return withdraw(turn, Next::wait);
+  const std::unique_ptr<OutgoingCall> outgoing = std::move(active.outgoing);
+  const bool summarises = active.summary != nullptr;
+  if (!summarises)
+    note_request_end(turn.data().conversation.messages(), active.request_end, turn.data().sent);
+  active.phase = summarises ? Phase::compacting : Phase::calling;
   active.usage_pending = true;
   active.delivered = {++active.model_calls, {}};
   active.cut_off.clear();
-  receiver->bind(id);
-  pause->bind(id);
-  ChatSink sink(std::move(receiver));
-  StopToken token = context_.operations[id].stop.get_token();
+  ChatSink sink(std::move(outgoing->receiver));
+  StopToken token = context_.operations[active.operation].stop.get_token();
+  const events::Porch::Beginning beginning(context_.hub.porch);
   // A client that throws loses its sink, and the turn fails with `client_dropped_call`.
-  context_.engine.guarded("LlmClient::chat",
-                          [&] { client.chat(std::move(request), std::move(token), std::move(sink)); });
-  if (turn.is_over()) return Next::ended;
-  return active.phase == Phase::calling || active.phase == Phase::compacting ? Next::wait : Next::proceed;
-}
-
-// The call is not sent, and no outcome will come: releases the reservation. The turn may be over.
-Next ModelCalls::refuse(Turn turn, OperationId id) noexcept {
-  if (!turn.is_over()) turn.active().operation = {};
-  if (context_.operations.find(id)) context_.operations.close(id);
-  return Next::ended;
+  context_.engine.guarded("LlmClient::chat", [&] {
+    outgoing->client->chat(std::move(outgoing->request), std::move(token), std::move(sink));
+  });
+  return Next::wait;  // also if the outcome has arrived: then the next phase is appended
 }
 
 // The call is not sent now: the turn is in `asked` again.
-Next ModelCalls::withdraw(Turn turn, OperationId id, Next next) noexcept {
+Next ModelCalls::withdraw(Turn turn, Next next) noexcept {
   ActiveTurn& active = turn.active();
-  active.operation = {};
-  context_.operations.close(id);
+  context_.drop_outgoing(active);
   active.phase = Phase::asked;
   usage_.settle(turn.node(), active);  // releases the reservation
   const std::unique_ptr<const SummaryCall> summary = std::move(active.summary);
   if (!summary || summary->number == 0) return next;
   Compactor::emit_end(context_, turn.node(), turn.number(), *summary, Errc::none);
-  return turn.is_admitted() ? next : Next::ended;
+  return next;
 }
 
 // The turn that waits for that call. Late deliveries are counted.
@@ -279,12 +285,12 @@ void ModelCalls::on_delta(OperationId id, std::string_view text) {
   runner_.run(turn->node(), [&] {
     active.text.append(text);
     if (filters) visible = active.filter.pass(text);
-    if (!is_summary) keep_delivered(*turn, filters ? visible : text);
+    if (!is_summary && !is_held(true)) keep_delivered(*turn, filters ? visible : text);
     return Next::wait;
   });
   if (is_summary || turn->is_over()) return;
-  if (!filters) return emit_delta(*turn, text);
-  if (!visible.empty()) emit_delta(*turn, visible);
+  if (!filters) return emit_delta(*turn, text, id);
+  if (!visible.empty()) emit_delta(*turn, visible, id);
 }
 
 void ModelCalls::end_too_long(Turn turn, OperationId id) {
@@ -297,7 +303,7 @@ void ModelCalls::end_too_long(Turn turn, OperationId id) {
     operation->end(DiscardReason::turn_over);
     context_.operations.cut(id);
   }
-  context_.listener.on_activity_ended(turn.node());
+  context_.end_activity(turn.node());
 }
 
 // The turn goes on without the summary.
@@ -310,21 +316,38 @@ void ModelCalls::end_long_summary(Turn turn, OperationId id) {
     return turn.is_admitted() ? compactor_.take(turn) : Next::ended;
   });
   lingering_.give_up_unwatched(turn.node(), turn.number());
-  context_.listener.on_activity_ended(turn.node());
+  context_.end_activity(turn.node());
 }
 
-void ModelCalls::emit_delta(Turn turn, std::string_view text) noexcept {
-  context_.hub.emit(turn.node(), [&](Agent agent) {
+// The last act of its step, unless its call has ended.
+void ModelCalls::emit_delta(Turn turn, std::string_view text, OperationId call) noexcept {
+  context_.hub.emit_delta(turn.node(), turn.epoch(), call, static_cast<bool>(call), [&](Agent agent) {
     return DeltaReceived{std::move(agent), turn.number(), turn.active().model_calls, text};
   });
 }
 
-bool ModelCalls::emit_held_text(Turn turn) {
+void ModelCalls::emit_held_text(Turn turn) {
   const std::string held = turn.active().filter.finish();
-  if (held.empty()) return true;
-  keep_delivered(turn, held);
-  emit_delta(turn, held);
-  return turn.is_admitted();
+  if (held.empty()) return;
+  if (!is_held(false)) keep_delivered(turn, held);
+  emit_delta(turn, held, {});
+}
+
+// True if an observer gets the delta later, or perhaps not at all: then it is kept when it is delivered.
+bool ModelCalls::is_held(bool ends_step) const noexcept {
+  const events::EventHub& hub = context_.hub;
+  return hub.wants(event_kind<DeltaReceived>) && !(ends_step && hub.porch.delivers_next());
+}
+
+void ModelCalls::on_delivered_delta(core::NodeId agent, std::uint32_t epoch, std::string_view text) noexcept {
+  core::Node* const node = context_.find(agent);
+  const std::optional<Turn> turn = node ? Turn::of(*node) : std::nullopt;
+  if (turn && turn->epoch() == epoch)
+    context_.engine.guarded("a delta", [&] { keep_delivered(*turn, text); });
+}
+
+void ModelCalls::on_refused_delta(OperationId id) noexcept {
+  if (Operation* const operation = context_.operations.find(id)) ++operation->late_deltas;
 }
 
 void ModelCalls::on_reasoning(OperationId id, std::string_view text) {
@@ -334,7 +357,7 @@ void ModelCalls::on_reasoning(OperationId id, std::string_view text) {
   const std::optional<Turn> turn = turn_for_delta(*operation);
   if (!turn || turn->active().summary) return;
   context_.note_accepted(turn->node());
-  context_.hub.emit(turn->node(), [&](Agent agent) {
+  context_.hub.emit_delta(turn->node(), turn->epoch(), id, true, [&](Agent agent) {
     return ReasoningReceived{std::move(agent), turn->number(), turn->active().model_calls, text};
   });
 }
@@ -392,7 +415,7 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
     if (current) ends_.interrupt(Turn(node));
     discard_late(node, number, late_deltas, kind, late);
   }
-  context_.listener.on_activity_ended(node);
+  context_.end_activity(node);
 }
 
 void ModelCalls::discard_late(const core::Node& node, std::uint64_t turn, std::size_t deltas,

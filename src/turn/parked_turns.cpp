@@ -25,13 +25,13 @@ bool ParkedTurns::has_work() const noexcept {
 void ParkedTurns::go_on(core::Node& node) {
   clocks_.update(node);
   const std::optional<Turn> turn = Turn::of(node);
-  if (!turn || !turn->active().parked || turn->active().running) return;
+  if (!turn || !turn->active().parked) return;
   const core::Withheld next =
       turn->active().phase == Phase::acting ? core::Withheld::all : core::Withheld::steps;
   if (turn->withheld() >= next) return;
   const AgentEntry entry(context_, node);
   runner_.run(node, [&] { return turn->is_admitted() ? Next::proceed : Next::ended; });
-  context_.listener.on_activity_ended(node);
+  context_.end_activity(node);
 }
 
 bool ParkedTurns::is_at_rest(const core::Node& node, Rest rest) const noexcept {

@@ -134,7 +134,7 @@ Errc QuestionDesk::answer(std::string_view question_id, const Answer& answer) {
 bool QuestionDesk::close(AskedQuestion question, const Answer& answer) noexcept {
   core::Node* const node = context_.find(question.agent);
   if (!node) return false;
-  const AgentEntry entry(context_, *node);
+  const AgentAction action(context_, *node);
   const auto is_open = [&] {
     const Operation* const operation = context_.operations.find(question.operation);
     return operation && is_admitted_now(*operation);
@@ -149,8 +149,16 @@ bool QuestionDesk::close(AskedQuestion question, const Answer& answer) noexcept 
   // An observer may have stopped the agent just now: then the answer is not needed any more.
   const bool given = real && is_open();
   const Answer cancelled{QuestionOutcome::cancelled, {}};
-  tools::contain(context_.engine, "a question's callback",
-                 [&] { question.closed(given ? answer : cancelled); });
+  const Answer& passed = given ? answer : cancelled;
+  // In a step the callback comes after QuestionClosed. Within a callback answer() has to know at once whether
+  // the tool got the answer.
+  if (context_.hub.porch.holds() && !context_.hub.porch.is_calling()) try {
+      context_.hub.porch.call("a question's callback",
+                              [closed = question.closed, passed] { closed(passed); });
+      return given;
+    } catch (...) {  // there is no memory to keep it: it is called at once
+    }
+  tools::contain(context_.engine, "a question's callback", [&] { question.closed(passed); });
   return given;
 }
 

@@ -45,7 +45,7 @@ void ToolCalls::list(Turn turn, std::vector<tools::AskedCall> calls, std::string
 
 // All results are written before an observer is called: were the turn to end in one, also by a kill after a
 // flush(), no call would be left that could begin.
-Next ToolCalls::refuse_all(Turn turn, const std::string& why) {
+void ToolCalls::refuse_all(Turn turn, const std::string& why) {
   std::vector<PendingCall>& calls = turn.active().calls;
   std::vector<std::size_t> refused;
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -53,38 +53,28 @@ Next ToolCalls::refuse_all(Turn turn, const std::string& why) {
     records_.write_refusal(turn, calls[i], why);
     refused.push_back(i);
   }
-  for (const std::size_t i : refused) {
-    records_.emit_refusal(turn, turn.active().calls[i]);
-    if (!turn.is_admitted()) return Next::ended;
-  }
-  return Next::proceed;
+  for (const std::size_t i : refused) records_.emit_refusal(turn, turn.active().calls[i]);
 }
 
-Next ToolCalls::run_all(Turn turn) {
+Next ToolCalls::run_next(Turn turn) {
   const std::size_t at_once = std::max<std::size_t>(turn.spec().limits.parallel_tools, 1);
-  for (;;) {
-    release_stored(turn);
-    const std::vector<PendingCall>& calls = turn.active().calls;
-    std::size_t busy = 0, waiting = calls.size(), approved = calls.size();
-    for (std::size_t i = calls.size(); i-- > 0;) {
-      const State state = calls[i].state;
-      busy += state == State::asking || state == State::storing || state == State::running;
-      if (state == State::waiting) waiting = i;
-      if (state == State::approved) approved = i;
-    }
-    const bool may_begin = approved < calls.size() || (waiting < calls.size() && busy < at_once);
-    if (may_begin && turn.parks(core::Withheld::all)) return Next::wait;
-    Next next;
-    if (approved < calls.size())
-      next = begin(turn, approved);
-    else if (waiting < calls.size() && busy < at_once)
-      next = start(turn, waiting);
-    else if (busy != 0)
-      return Next::wait;  // continues in on_result(), on_approval(), on_timeout() or ParkedTurns::go_on()
-    else
-      break;
-    if (next != Next::proceed) return next;
+  release_stored(turn);
+  std::vector<PendingCall>& calls = turn.active().calls;
+  for (PendingCall& call : calls)
+    if (call.ending) return endings_.apply(turn, call);
+  std::size_t busy = 0, waiting = calls.size(), approved = calls.size();
+  for (std::size_t i = calls.size(); i-- > 0;) {
+    const State state = calls[i].state;
+    busy += state == State::asking || state == State::storing || state == State::running;
+    if (state == State::waiting) waiting = i;
+    if (state == State::approved) approved = i;
   }
+  const bool may_begin = approved < calls.size() || (waiting < calls.size() && busy < at_once);
+  if (may_begin && turn.parks(core::Withheld::all)) return Next::wait;
+  if (approved < calls.size()) return begin(turn, approved);
+  if (waiting < calls.size() && busy < at_once) return start(turn, waiting);
+  // It continues in on_result(), on_approval(), on_timeout() or ParkedTurns::go_on().
+  if (busy != 0) return Next::wait;
   take_answer(turn);
   turn.active().calls.clear();
   turn.active().phase = Phase::asked;
@@ -105,7 +95,16 @@ Next ToolCalls::ask_again(Turn turn, bool& all_ask) {
     if (call == calls.end()) continue;
     const std::uint64_t before = desk_.list().added();
     const auto index = static_cast<std::size_t>(call - calls.begin());
-    const Next next = start(turn, index, question.is_approval ? Begin::later : Begin::now);
+    Next next = start(turn, index, question.is_approval ? Begin::later : Begin::now);
+    if (next == Next::proceed && !question.is_approval &&
+        turn.active().calls[index].state == State::approved) {
+      const core::Withheld withheld = turn.withheld();
+      context_.hub.porch.deliver();  // ToolStarted comes before its tool
+      // A call that an observer withholds begins in run_next().
+      if (turn.is_admitted() && turn.withheld() > withheld) continue;
+      next = turn.is_admitted() ? begin(turn, index) : Next::ended;
+      if (next == Next::proceed && !turn.is_admitted()) next = Next::ended;
+    }
     all_ask = all_ask && desk_.list().added() != before;
     if (next != Next::proceed) return next;
     if (turn.active().tool_turns != round) break;
@@ -149,7 +148,7 @@ Next ToolCalls::start(Turn turn, std::size_t index, Begin when) {
   if (!turn.is_admitted()) return Next::ended;
   if (is_over(turn, call)) return endings_.apply(turn, call);
   if (verdict.permission == Permission::allow)
-    return when == Begin::now ? begin(turn, index) : Next::proceed;  // else by run_all()
+    return when == Begin::now ? begin(turn, index) : Next::proceed;  // else by run_next()
   if (verdict.permission == Permission::ask) return ask_approval(turn, call, std::move(verdict.covers));
   return refuse(turn, call, "denied: " + verdict.reason);
 }
@@ -205,6 +204,7 @@ bool ToolCalls::is_stored(Turn turn, PendingCall& call) noexcept {
 Next ToolCalls::begin(Turn turn, std::size_t index) {
   PendingCall& call = turn.active().calls[index];
   ToolCallRecord& step = CallRecords::step_of(turn, call);
+  if (call.task) return tasks_.begin(turn, index);
   if (is_over(turn, call)) return endings_.apply(turn, call);
   if (!is_stored(turn, call)) return Next::proceed;
   if (step.mode == ToolMode::async)  // the id of the task is the result: the call ends here
@@ -212,15 +212,13 @@ Next ToolCalls::begin(Turn turn, std::size_t index) {
                                                                   : endings_.apply(turn, call);
   if (!call.operation) call.operation = open(turn, call);
   const OperationId id = call.operation;
-  call.start_emitted = true;
-  context_.hub.emit(turn.node(), [&](Agent agent) {
-    return ToolStarted{std::move(agent), turn.number(), step.call_id,
-                       step.window_id,   step.tool,     call.arguments};
-  });
-  // Checked after the operation was registered: a stopper either finds the operation, or its closed gate is
-  // read here. A verb that ends the call from now on finds that it has begun.
-  if (!turn.is_admitted()) return Next::ended;
-  if (is_over(turn, call)) return endings_.apply(turn, call);
+  if (!call.start_emitted) {
+    // The tool starts in the next phase, which asks the gates, pauses and verbs again: a stopper either finds
+    // the operation, or its closed gate is read then.
+    call.state = State::approved;
+    records_.emit_start(turn, call);
+    return Next::proceed;
+  }
   // All allocations come first: once a call is `running`, its tool is started.
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   nlohmann::json arguments;
@@ -231,8 +229,9 @@ Next ToolCalls::begin(Turn turn, std::size_t index) {
   call.begin = completion->scope->begin;
   records_.set_begun(turn, call, std::move(unknown));
 
+  const events::Porch::Beginning beginning(context_.hub.porch);
   tools::start_call(*tool, arguments, completion);
-  return turn.is_admitted() ? Next::proceed : Next::ended;
+  return Next::proceed;
 }
 
 // The call of the present turn that has that operation, or null.
@@ -245,6 +244,7 @@ PendingCall* ToolCalls::find(const core::Node& node, OperationId id) noexcept {
 }
 
 bool ToolCalls::has_begun(const Operation& operation) noexcept {
+  if (operation.kind == Operation::Kind::background) return operation.info && operation.info->begin;
   const PendingCall* const call = find(*operation.node, operation.id);
   return !call || call->state == State::running;
 }
@@ -274,6 +274,7 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   desk_.close_all(id);
   // An observer may end the turn: checked again after each call into the host's code.
   const auto is_expected = [&] { return first && find(node, id) && Turn(node).is_admitted(); };
+  if (result.launch) context_.hub.porch.deliver();  // an observer may end the turn before the launch
   if (is_expected() && tools) context_.follow_up(node, number, *tools, names, result);
   // An observer may have ended the turn, and the operation with it.
   std::optional<DiscardReason> ended_by = DiscardReason::turn_over;
@@ -292,7 +293,7 @@ Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result
   if (!first) return endings_.apply(turn, *call);
   context_.note_accepted(node);
   records_.set_result(turn, *call, CallRecords::outcome_of(*call, CallRecords::Result::given), result);
-  return turn.is_admitted() ? Next::proceed : Next::ended;
+  return Next::proceed;
 }
 
 void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
@@ -310,7 +311,7 @@ void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& r
     call.operation = {};
     if (!has_begun && context_.operations.find(id)) context_.operations.close(id);  // nothing comes
     records_.set_result(turn, call, CallRecords::outcome_of(call, CallRecords::Result::none), result);
-    return turn.is_admitted() ? Next::proceed : Next::ended;
+    return Next::proceed;
   });
 }
 
@@ -318,7 +319,6 @@ void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& r
 // tool (PendingCall::found) nor its arguments change: what is approved is what runs.
 Next ToolCalls::ask_approval(Turn turn, PendingCall& call, Coverage covers) {
   call.operation = open(turn, call);
-  if (!turn.is_admitted()) return Next::ended;
   call.state = State::asking;
   const ToolCallRecord& step = CallRecords::step_of(turn, call);
   AskedQuestion asked;
@@ -331,7 +331,7 @@ Next ToolCalls::ask_approval(Turn turn, PendingCall& call, Coverage covers) {
   asked.closed = [this, id = call.operation](const Answer& answer) { on_approval(id, answer); };
   asked.covers = std::move(covers);
   desk_.ask(turn.node(), std::move(asked), context_.limits.question_timeout);
-  return turn.is_admitted() ? Next::proceed : Next::ended;
+  return Next::proceed;
 }
 
 void ToolCalls::on_approval(OperationId id, const Answer& answer) {
@@ -339,11 +339,12 @@ void ToolCalls::on_approval(OperationId id, const Answer& answer) {
   if (!operation || answer.outcome == QuestionOutcome::cancelled) return;
   core::Node& node = *operation->node;
   if (!find(node, id)) return;
+  const AgentEntry entry(context_, node);
   runner_.run(node, [&] {
     const Turn turn(node);
     return turn.is_admitted() ? take_approval(turn, *find(node, id), answer) : Next::ended;
   });
-  context_.listener.on_activity_ended(node);
+  context_.end_activity(node);
 }
 
 Next ToolCalls::take_approval(Turn turn, PendingCall& call, const Answer& answer) {
@@ -367,7 +368,7 @@ Next ToolCalls::refuse(Turn turn, PendingCall& call, std::string why) {
   if (!context_.claims.claim(CallRecords::key_of(turn, call))) return endings_.apply(turn, call);
   if (call.operation) context_.operations.close(std::exchange(call.operation, {}));
   records_.refuse(turn, call, std::move(why));
-  return turn.is_admitted() ? Next::proceed : Next::ended;
+  return Next::proceed;
 }
 
 void ToolCalls::finish(core::Node& node, std::string_view call_id) noexcept {
@@ -393,6 +394,8 @@ void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<P
   std::size_t dropped = context_.claims.remove_turn(node.id());  // first: from now on no verb finds them
   for (const PendingCall& call : calls)
     if (call.operation) context_.operations[call.operation].end(late);
+  for (const PendingCall& call : calls)
+    if (call.task) tasks_.cancel(call.task);
   for (const PendingCall& call : calls) {
     if (!call.operation) continue;
     context_.operations.cut(call.operation);
@@ -406,10 +409,13 @@ void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<P
     context_.log(
         LogLevel::info, "Tool execution was cancelled",
         {{"agent", context_.name_of(node)}, {"tool", step.tool}, {"outcome", to_string(step.outcome)}});
+    ToolResult ended{.success = false};  // without memory for its text
+    context_.engine.guarded("the end of a call", [&] { ended.message = step.message; });
     context_.hub.emit(node, [&](Agent agent) {
-      return ToolEnded{std::move(agent), turn, step.call_id, step.outcome, ToolResult::failed(step.message)};
+      return ToolEnded{std::move(agent), turn, step.call_id, step.outcome, std::move(ended)};
     });
   }
+  for (const PendingCall& call : calls) dropped += call.ending && call.ending->by_host;
   for (; dropped != 0; --dropped) context_.discard(node, turn, 0, LateResult::tool_result, late);
 }
 

@@ -39,11 +39,11 @@ class ToolCalls {
 
   // Writes an answer with calls into the history.
   void list(Turn turn, std::vector<tools::AskedCall> calls, std::string words);
-  // Ends all calls of that answer before they begin: the model receives the reason. `proceed`: as run_all().
-  Next refuse_all(Turn turn, const std::string& why);
-  // Starts as many calls as may run in parallel. `proceed`: all of them have their results; if one of these
-  // ends the turn, ActiveTurn::ends is set.
-  Next run_all(Turn turn);
+  // Ends all calls of that answer before they begin: the model receives the reason.
+  void refuse_all(Turn turn, const std::string& why);
+  // Begins one call, if one more may run. `proceed`: to be called again; or, if the phase has changed, all of
+  // them have their results, and if one of these ends the turn, ActiveTurn::tool_ends_turn is set.
+  Next run_next(Turn turn);
   // After a restart: asks again what the calls had asked people (ActiveTurn::questions), and begins no other
   // call. `wait`: the turn is still there. `all_ask` becomes false if one of these calls does not ask
   // anything now. A call that had asked one question after the other asks the first one again, and the others

@@ -163,7 +163,7 @@ void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
     tasks_.on_result(*node, id, std::move(result));
   else
     calls_.on_result(*node, id, std::move(result));
-  context_.listener.on_activity_ended(*node);
+  context_.end_activity(*node);
 }
 
 ToolResult ToolPort::checked(ToolResult result) const noexcept {
@@ -231,7 +231,7 @@ void ToolPort::expire(OperationId id, Duration timeout) {
     tasks_.on_timeout(node, id, result);
   else
     calls_.on_timeout(node, id, result);
-  context_.listener.on_activity_ended(node);
+  context_.end_activity(node);
 }
 
 }  // namespace agentcore::detail::turn

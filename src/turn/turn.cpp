@@ -38,7 +38,7 @@ bool Turn::try_change_state(AgentState from, AgentState to) const noexcept {
 
 bool Turn::change_state(events::EventHub& hub, AgentState from, AgentState to) const noexcept {
   if (!is_open() || !try_change_state(from, to)) return false;
-  hub.emit_state(*node_, to);
+  hub.emit_working_state(*node_, to, epoch_);
   return is_admitted();
 }
 

@@ -28,7 +28,7 @@ const std::string& TurnContext::own_identity() {
 
 void TurnContext::log(LogLevel level, std::string_view message,
                       std::initializer_list<LogField> fields) noexcept {
-  if (!hub.closed()) engine.log(level, message, fields);
+  hub.porch.log(level, message, fields);
 }
 
 void TurnContext::follow_up(const core::Node& node, std::uint64_t turn, ToolRegistry& tools,
@@ -47,6 +47,12 @@ void TurnContext::discard(const core::Node& node, std::uint64_t turn, std::size_
   log(LogLevel::debug, "late result discarded",
       {{"agent", name_of(node)}, {"kind", to_string(kind)}, {"reason", to_string(reason)}});
   hub.emit(node, [&](Agent agent) { return Discarded{std::move(agent), turn, deltas, kind, reason}; });
+}
+
+void TurnContext::drop_outgoing(ActiveTurn& active) noexcept {
+  if (!active.outgoing) return;
+  operations.close(std::exchange(active.operation, {}));
+  active.outgoing.reset();
 }
 
 void TurnContext::emit_turn_ended(const core::Node& node, std::uint64_t turn, MessageId message,

@@ -116,9 +116,14 @@ class TurnContext {
   core::Node* find(core::NodeId agent) const noexcept { return hub.closed() ? nullptr : table.find(agent); }
   // The agent's id. Empty if there is no memory for it: for log records and errors.
   std::string name_of(const core::Node& node) const noexcept;
-  // Calls the host's log sink, which may run any code.
+  // Passes a record to the log sink of the host at the end of the step.
   void log(LogLevel level, std::string_view message,
            std::initializer_list<LogField> fields) noexcept AGENTCORE_RUNS_HOST_CODE;
+  // An operation or the turn of `node` has ended: the tree is notified at the end of the step.
+  void end_activity(core::Node& node) noexcept AGENTCORE_RUNS_HOST_CODE {
+    if (hub.porch.holds()) return hub.porch.note_ended(node.id());
+    listener.on_activity_ended(node);
+  }
   // A tool call of `node` has given its result: launches, and closes windows, as that requests. Runs code of
   // the host. `call_id`: also the id of a task.
   void follow_up(const core::Node& node, std::uint64_t turn, ToolRegistry& tools, const CallNames& call,
@@ -126,6 +131,9 @@ class TurnContext {
   // Emits that a late result of an operation was dropped.
   void discard(const core::Node& node, std::uint64_t turn, std::size_t deltas, LateResult kind,
                DiscardReason reason) noexcept AGENTCORE_RUNS_HOST_CODE;
+
+  // The model call of the turn was registered, and is not sent: it has no outcome.
+  void drop_outgoing(ActiveTurn& active) noexcept;
 
   // The agent has accepted what is being delivered to it.
   void note_accepted(const core::Node& node) noexcept {
@@ -155,11 +163,11 @@ class TurnContext {
   std::string identity;  // of the tree, in the idempotency keys of its calls; empty: none was needed yet
 };
 
-// On the stack wherever an external input is delivered to an agent: an outcome, a result, an answer, a timer.
-// The delivery is an action of the agent (G1), and the tree's memory stays until it has returned.
-class AgentEntry {
+// On the stack wherever something is delivered to an agent. The delivery is an action of the agent (G1), and
+// the tree's memory stays until it has returned.
+class AgentAction {
  public:
-  AgentEntry(TurnContext& context, const core::Node& node) noexcept
+  AgentAction(TurnContext& context, const core::Node& node) noexcept
       : entry_(context.lifetime), active_(context.table, node) {
     context.table.leases().check(node);
     if (context.cuts) delivery_.emplace(*context.cuts, node);
@@ -169,6 +177,17 @@ class AgentEntry {
   core::TreeLifetime::LoopEntry entry_;
   core::ActiveAgentGuard active_;
   std::optional<CutTrail::Delivery> delivery_;
+};
+
+// The same for an external input, which is a step: an outcome, a result, an answer, a timer.
+class AgentEntry {
+ public:
+  AgentEntry(TurnContext& context, const core::Node& node) noexcept
+      : action_(context, node), step_(context.hub.porch) {}
+
+ private:
+  AgentAction action_;
+  events::Porch::Step step_;  // its end delivers, within the action
 };
 
 }  // namespace agentcore::detail::turn

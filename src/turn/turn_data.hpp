@@ -10,6 +10,7 @@
 #include "turn/account.hpp"
 #include "turn/acknowledgements.hpp"
 #include "turn/answer_check.hpp"
+#include "turn/call_claims.hpp"
 #include "turn/conversation.hpp"
 #include "turn/sent_context.hpp"
 #include "turn/turn_deadline.hpp"
@@ -31,10 +32,14 @@ namespace agentcore::detail::turn {
 
 // The phase of a turn. The phases repeat until an answer has no tool calls.
 enum class Phase : std::uint8_t {
+  begun,       // its message is taken; next are the budgets
   asked,       // its question, or the results of its tools, are written; next is the model
+  sending,     // the model call, or the summary, is registered (OutgoingCall); next is the client
   compacting,  // a model call that summarises older messages is open; then `asked` again
   calling,     // the model call is open
-  answered,    // its answer has arrived and is not written yet
+  answered,    // its answer has arrived
+  read,        // its answer has arrived, no verb can abort the call any more, and it is not written yet
+  refused,     // the calls of an answer that was cut off have been refused
   acting,      // its tools run
 };
 
@@ -54,12 +59,14 @@ struct PendingCall {
   std::size_t message = 0;      // of its result, in the conversation
   std::size_t step = 0;         // in the turn's result
   core::OperationId operation;  // from before its approval is requested, or it is begun, until it is done
+  core::OperationId task;       // the background task that it starts, until its tool has begun
   bool start_emitted = false;   // ToolStarted was emitted: then ToolEnded follows
   bool begun_before = false;    // it has, or may have, begun before a restart, and is made again
   bool ends_turn = false;       // its result does (ToolResult::end_turn)
   std::string arguments;        // the text of the model; once the tool was looked up, that of the tool
   tools::Found found;           // the tool, once it was looked up
   std::shared_ptr<core::CallBegin> begin;  // once its tool is about to start
+  std::unique_ptr<CallEnding> ending;      // what a verb has left, while ToolStarted is delivered
 
   // True if its tool has begun since the last restart. False: it never will.
   bool has_begun() const noexcept { return begin && !begin->withdraw(); }
@@ -100,6 +107,14 @@ struct SummaryCall {
   ChatError error = {};           // if the call failed
 };
 
+// A model call, or a summary, that is registered and not sent yet.
+struct OutgoingCall {
+  SharedAgentSpec spec;  // keeps the client
+  LlmClient* client = nullptr;
+  ChatRequest request;
+  std::unique_ptr<ChatSink::Receiver> receiver;
+};
+
 // The outcome of the turn's last model call, but for its error. Before it has come: that of a call that was
 // cut and reported nothing.
 struct ModelAnswer {
@@ -122,17 +137,18 @@ struct LateAnswer {
 struct ActiveTurn {
   // What each piece of an answer reads and writes comes first.
   MessageId message;  // with which the turn began
-  Phase phase = Phase::asked;
-  bool running = false;                  // TurnRunner::run_steps() is on the stack
-  bool simulated = false;                // without a model and without a history
-  bool parked = false;                   // a beginning was withheld: Turns::go_on() continues
-  bool delegated = false;                // it is a part of a tool call of an ancestor
-  std::uint32_t epoch = 0;               // of the agent, when the turn began
-  core::OperationId operation;           // its model call, or its summary
-  std::unique_ptr<SummaryCall> summary;  // while one is made
-  std::shared_ptr<core::Lease> lease;    // the nearest; null: neither the agent nor an ancestor has one
-  std::string text;                      // the answer so far
-  DeliveredText delivered;               // what observers have of that answer, until it is written or refused
+  Phase phase = Phase::begun;
+  bool goes_on = false;                    // its next phase is appended to the porch
+  bool simulated = false;                  // without a model and without a history
+  bool parked = false;                     // a beginning was withheld: Turns::go_on() continues
+  bool delegated = false;                  // it is a part of a tool call of an ancestor
+  std::uint32_t epoch = 0;                 // of the agent, when the turn began
+  core::OperationId operation;             // its model call, or its summary
+  std::unique_ptr<SummaryCall> summary;    // while one is made
+  std::unique_ptr<OutgoingCall> outgoing;  // in Phase::sending
+  std::shared_ptr<core::Lease> lease;      // the nearest; null: neither the agent nor an ancestor has one
+  std::string text;                        // the answer so far
+  DeliveredText delivered;  // what observers have of that answer, until it is written or refused
   std::optional<TurnDeadline> deadline;
   tools::BlockFilter filter;  // makes the deltas for observers from that answer; with ToolProtocol::text
 
@@ -143,6 +159,7 @@ struct ActiveTurn {
   bool tool_ends_turn = false;             // the result of a tool is the answer of the turn
   std::uint32_t repairs = 0;               // how often the model was asked again because of its answer
   std::uint32_t unreadable = 0;            // of these: because its calls could not be read
+  bool is_cut_off_again = false;           // in Phase::refused: an earlier answer was cut off, too
   bool was_cut_off = false;                // an answer with calls was, and the model was told
   std::uint32_t model_calls = 0;           // sent so far
   std::uint32_t attempt = 1;               // StoredTurn::attempt

@@ -79,13 +79,6 @@ bool become_idle(Turn turn) noexcept {
   return can_process(from) && (from == AgentState::idle || turn.try_change_state(from, AgentState::idle));
 }
 
-// The agent is open, and in no turn. Not Turn::is_open(): an observer of the end may have interrupted the
-// subtree, and that ends no turn of this agent.
-bool is_left_idle(Turn turn) noexcept {
-  const core::PackedState now = turn.node().load();
-  return now.state() == AgentState::idle && core::look(turn.node(), now.generation()).open();
-}
-
 }  // namespace
 
 Next TurnEnds::complete(Turn turn) {
@@ -160,7 +153,6 @@ Next TurnEnds::end_for_budget(Turn turn, BudgetVerdict verdict) {
 void TurnEnds::interrupt(Turn turn) noexcept {
   if (turn.is_over()) return;
   if (turn.is_open() && turn.is_late() && end_at_deadline(turn)) return;
-  if (turn.is_over()) return;
   core::Node& node = turn.node();
   const auto is_open = [&node] { return core::look(node, node.load().generation()).open(); };
   TurnOutcome outcome = TurnOutcome::stopped;
@@ -170,9 +162,9 @@ void TurnEnds::interrupt(Turn turn) noexcept {
   }
   end_early(turn, outcome, Errc::none, {});
   // The loop may not have read the verb of another thread yet, and the next turn may begin before it does.
-  if (outcome != TurnOutcome::stopped && node.load().state() == AgentState::idle && is_open())
-    context_.hub.emit_state(node, AgentState::idle, {StopCause::user, context_.end_reasons.find(node)});
-  stop_exhausted(node);
+  if (outcome != TurnOutcome::stopped)
+    context_.hub.emit_idle(node, {StopCause::user, context_.end_reasons.find(node)});
+  context_.hub.porch.note_ended(node.id());
 }
 
 bool TurnEnds::end_refused(core::Node& node) noexcept {
@@ -202,7 +194,7 @@ void TurnEnds::on_deadline(core::NodeId agent, std::uint64_t number) noexcept {
   const std::optional<Turn> turn = Turn::of(*node);
   if (!turn || turn->number() != number) return;
   interrupt(*turn);
-  context_.listener.on_activity_ended(*node);
+  context_.end_activity(*node);
 }
 
 // False: a verb came first.
@@ -211,7 +203,6 @@ bool TurnEnds::end_at_deadline(Turn turn) noexcept {
   context_.engine.guarded("a turn's deadline", [&] { why = text_of(*turn.active().deadline); });
   context_.log(LogLevel::info, "a turn ended at its deadline",
                {{"agent", context_.name_of(turn.node())}, {"why", why}});
-  if (turn.is_over()) return true;
   if (!turn.is_open() || !become_idle(turn)) return false;
   end_early(turn, TurnOutcome::failed, Errc::deadline_exceeded, why);
   follow_end(turn);
@@ -222,11 +213,10 @@ void TurnEnds::break_off(Turn turn, Errc code, std::string_view why) noexcept {
   if (turn.is_over()) return;
   context_.log(LogLevel::error, "a turn was broken off",
                {{"agent", context_.name_of(turn.node())}, {"why", why}});
-  if (turn.is_over()) return;
   if (!turn.is_open() || !become_idle(turn)) return interrupt(turn);
   end_early(turn, TurnOutcome::failed, code, why);
   follow_end(turn);
-  context_.listener.on_activity_ended(turn.node());
+  context_.end_activity(turn.node());
 }
 
 // Ends a turn that has no answer yet. Without memory the turn ends anyway, with empty texts. If the tree is
@@ -235,6 +225,7 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
   if (context_.hub.closed()) return;
   core::Node& node = turn.node();
   TurnData& data = turn.data();
+  context_.drop_outgoing(turn.active());
   records_.withdraw(turn);
   mark_question(turn, interruption_by(outcome));
   // Before the cut: deliveries during the cut find the turn over.
@@ -279,8 +270,8 @@ void TurnEnds::end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_
 // The state after the end of a turn. An observer of the end may have stopped the agent: then the stop is
 // emitted next (X2).
 void TurnEnds::follow_end(Turn turn) noexcept {
-  if (is_left_idle(turn)) context_.hub.emit_state(turn.node(), AgentState::idle);
-  stop_exhausted(turn.node());
+  context_.hub.emit_idle(turn.node());
+  context_.hub.porch.note_ended(turn.node().id());
 }
 
 // Stops those whose budgets the calls of the turn have exceeded, however it has ended, from the agent

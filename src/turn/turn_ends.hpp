@@ -56,8 +56,10 @@ class TurnEnds {
   // Ends the turn in progress if it was interrupted. True: it did; report() is to be called next.
   bool end_refused(core::Node& node) noexcept;
   // Says to the tree that a turn of `node` has ended, which the caller has not done.
-  void report(core::Node& node) noexcept { context_.listener.on_activity_ended(node); }
+  void report(core::Node& node) noexcept { context_.end_activity(node); }
 
+  // Stops those whose budgets the calls of the last turn have exceeded, however it has ended.
+  void stop_exhausted(core::Node& node) noexcept;
   // Frees the turns that ended early. To be called when no function of a turn is on the stack.
   void free_ended() noexcept;
 
@@ -71,7 +73,6 @@ class TurnEnds {
   std::unique_ptr<ActiveTurn> take_out(Turn turn) noexcept;
   void emit_end(Turn turn, const ActiveTurn& ended) noexcept;
   void follow_end(Turn turn) noexcept;
-  void stop_exhausted(core::Node& node) noexcept;
 
   TurnContext& context_;
   BudgetLedger& ledger_;

@@ -116,7 +116,7 @@ bool TurnRestorer::waits_for_people(const core::Node& node, const StoredTurn& st
       any_behind = true;
     }
   }
-  // As in ToolCalls::run_all(): no further call begins before a person has answered.
+  // As in ToolCalls::run_next(): no further call begins before a person has answered.
   const std::size_t at_once = std::max<std::size_t>(node.spec->limits.parallel_tools, 1);
   return asking != 0 && (!any_behind || asking >= at_once);
 }
@@ -232,16 +232,15 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
 
 bool TurnRestorer::ask_again(core::Node& node) noexcept {
   bool all_ask = true;
-  const AgentEntry entry(context_, node);
+  const AgentAction action(context_, node);
+  // The turn goes on later: the caller may end it first.
+  const events::Porch::Step step(context_.hub.porch, false);
   runner_.run(node, [&] {
     const Turn turn(node);
     if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
-    turn.active().running = true;  // what an answer within it approves begins later, in run_all()
-    const Next next = tool_calls_.ask_again(turn, all_ask);
-    if (!turn.is_over()) turn.active().running = false;
-    return next;
+    return tool_calls_.ask_again(turn, all_ask);
   });
-  context_.listener.on_activity_ended(node);
+  context_.end_activity(node);
   return all_ask;
 }
 

@@ -73,10 +73,6 @@ AgentState first_state(const core::Node& node, bool simulated) noexcept {
   return simulated || node.spec->handler ? AgentState::processing : AgentState::waiting_llm;
 }
 
-bool is_open_and_idle(const core::Node& node) noexcept {
-  return node.load().state() == AgentState::idle && core::look(node, node.load().generation()).open();
-}
-
 // Turn::check() for an agent whose turn may be one of a MessageHandler.
 bool is_admitted(TurnContext& context, const core::Node& node, std::uint32_t epoch) noexcept {
   context.table.leases().check(node);
@@ -149,36 +145,36 @@ void TurnRunner::begin(core::Node& node, Message&& message, bool simulated, Mess
   active.deadline = deadline_of(*node.spec, deadline, context_.engine);
   if (context_.table.leases().size() != 0) active.lease = context_.table.leases().of(node);
   if (simulated) {
-    active.phase = Phase::answered;
     active.text = std::move(message.text);
   } else {
     data.conversation.ask(std::move(message.text), std::move(message.parts), node.turns, id);
     data.conversation.put_before_question(data.ended_tasks);
   }
-  const Turn turn(node);
-  if (!emit_start(node, id, epoch, to)) return ends_.interrupt(turn);
-  run(node, [&] {
-    if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
-    BudgetVerdict verdict = ledger_.admit_turn(node);
-    if (!verdict.allowed) return ends_.end_for_budget(turn, std::move(verdict));
-    if (context_.hub.changes) [[unlikely]]
-      context_.hub.changes->on_turn_counted(node);
-    return Next::proceed;
-  });
+  const events::Porch::Step step(context_.hub.porch);
+  emit_start(node, id, epoch, to);
+  run(node, [] { return Next::proceed; });
 }
 
-// Emits TurnStarted, then the state; in this order, so that a stop by an observer cannot come between the
-// two. Returns whether the turn may go on.
-bool TurnRunner::emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to) {
+// The deadline and the budgets of a turn that has begun.
+Next TurnRunner::admit(Turn turn) {
+  turn.active().phase = turn.active().simulated ? Phase::read : Phase::asked;
+  if (const Next next = ends_.watch_deadline(turn); next != Next::proceed) return next;
+  BudgetVerdict verdict = ledger_.admit_turn(turn.node());
+  if (!verdict.allowed) return ends_.end_for_budget(turn, std::move(verdict));
+  if (context_.hub.changes) [[unlikely]]
+    context_.hub.changes->on_turn_counted(turn.node());
+  return Next::proceed;
+}
+
+void TurnRunner::emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to) {
   context_.hub.emit(node, [&](Agent agent) { return TurnStarted{std::move(agent), node.turns, id}; });
-  if (node.load().epoch() == epoch) context_.hub.emit_state(node, to);
-  return is_admitted(context_, node, epoch);
+  context_.hub.emit_working_state(node, to, epoch);
 }
 
 void TurnRunner::follow(core::Node& node, Next next) {
   const std::optional<Turn> turn = Turn::of(node);
   if (!turn) return;
-  if (next == Next::proceed) next = run_steps(*turn);
+  if (next == Next::proceed) next = run_phases(*turn);
   if (next == Next::ended) ends_.interrupt(*turn);  // if it is not over: a check refused it
 }
 
@@ -186,29 +182,56 @@ void TurnRunner::break_off(core::Node& node, Errc code, std::string_view why) no
   if (const std::optional<Turn> turn = Turn::of(node)) ends_.break_off(*turn, code, why);
 }
 
-// Continues from the present phase of the turn until it has to wait. A client, or a tool, that ends at once
-// calls this function again from within a step; then the loop that is on the stack continues when that step
-// returns.
-Next TurnRunner::run_steps(Turn turn) {
-  if (std::exchange(turn.active().running, true)) return Next::wait;
-  Next next = Next::proceed;
+// Runs phases until the turn has to wait, or something is to be delivered: then the next phase is a step of
+// its own, after that.
+Next TurnRunner::run_phases(Turn turn) {
+  events::Porch& porch = context_.hub.porch;
   turn.active().parked = false;
-  while (next == Next::proceed) next = run_step(turn);
-  if (!turn.is_over()) turn.active().running = false;
-  return next;
+  for (;;) {
+    if (turn.is_over()) return Next::ended;  // by a call of the host that stays in mid-step
+    if (!porch.may_go_on()) {
+      if (turn.active().goes_on) return Next::wait;
+      porch.append_phase(turn.node().id(), turn.number());
+      turn.active().goes_on = true;
+      return Next::wait;
+    }
+    if (!turn.is_admitted()) return Next::ended;
+    if (const Next next = run_phase(turn); next != Next::proceed) return next;
+  }
 }
 
-Next TurnRunner::run_step(Turn turn) {
+void TurnRunner::go_on(core::NodeId agent, std::uint64_t number) noexcept {
+  core::Node* const node = context_.find(agent);
+  if (!node) return;
+  const AgentEntry entry(context_, *node);
+  const std::optional<Turn> turn = Turn::of(*node);
+  if (!turn || turn->number() != number) return;
+  turn->active().goes_on = false;
+  run(*node, [&] { return turn->is_admitted() ? Next::proceed : Next::ended; });
+  context_.end_activity(*node);
+}
+
+Next TurnRunner::run_phase(Turn turn) {
   switch (turn.active().phase) {
+    case Phase::begun:
+      return admit(turn);
     case Phase::asked:  // context trimmed and rendered -> model call
       return turn.parks(core::Withheld::steps) ? Next::wait : model_calls_.start(turn);
+    case Phase::sending:
+      return model_calls_.send(turn);
     case Phase::compacting:
     case Phase::calling:  // continues in ModelCalls::on_outcome()
       return Next::wait;
-    case Phase::answered:  // answer written -> tool calls parsed
+    case Phase::answered:
+      return leave_call(turn);
+    case Phase::read:  // answer written -> tool calls parsed
       return take_answer(turn);
+    case Phase::refused:
+      return follow_cut_calls(turn);
     case Phase::acting:  // tool calls run in order -> results written
-      if (const Next next = tool_calls_.run_all(turn); next != Next::proceed) return next;
+      if (const Next next = tool_calls_.run_next(turn); next != Next::proceed) return next;
+      // A tool may have ended the turn.
+      if (turn.is_over() || turn.active().phase == Phase::acting) return Next::proceed;
       return turn.active().simulated || turn.active().tool_ends_turn ? ends_.complete(turn) : Next::proceed;
   }
   return Next::wait;
@@ -217,7 +240,6 @@ Next TurnRunner::run_step(Turn turn) {
 // The model's answer has arrived: it ends the turn, or has tool calls.
 Next TurnRunner::take_answer(Turn turn) {
   ActiveTurn& active = turn.active();
-  if (!active.simulated && !leave_call(turn)) return Next::ended;
   // A message may have been steered before the state was `processing`; none after it ends this call.
   if (!active.simulated && model_calls_.is_cut(turn)) return ask_again(turn, ReaskCause::steered, {});
   std::string text = std::exchange(active.text, {});
@@ -246,12 +268,19 @@ Next TurnRunner::take_cut_calls(Turn turn, tools::ReadAnswer answer) {
   const std::string how(words_of_end(end));
   tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
   active.delivered = {};
-  const bool is_first = !std::exchange(active.was_cut_off, true);
-  if (const Next next = tool_calls_.refuse_all(
-          turn, "not started: the answer with this call did not end normally: " + how +
-                    ". None of its calls was started; write less, or make fewer calls in one answer");
-      next != Next::proceed)
-    return next;
+  active.is_cut_off_again = std::exchange(active.was_cut_off, true);  // first: an observer may flush
+  tool_calls_.refuse_all(
+      turn, "not started: the answer with this call did not end normally: " + how +
+                ". None of its calls was started; write less, or make fewer calls in one answer");
+  active.phase = Phase::refused;
+  return Next::proceed;
+}
+
+Next TurnRunner::follow_cut_calls(Turn turn) {
+  ActiveTurn& active = turn.active();
+  const FinishReason end = active.answer.finish_reason;
+  const std::string how(words_of_end(end));
+  const bool is_first = !active.is_cut_off_again;
   mailbox::SteerBox& steers = context_.messages.steers;
   if (end != FinishReason::length || !is_first ||
       steers.reasks(turn.node().id()) >= context_.limits.max_reasks)
@@ -262,19 +291,19 @@ Next TurnRunner::take_cut_calls(Turn turn, tools::ReadAnswer answer) {
   steers.count_reask(turn.node().id());
   context_.log(LogLevel::debug, "the model is asked again",
                {{"agent", context_.name_of(turn.node())}, {"cause", "answer_cut_off"}, {"why", how}});
-  if (!turn.is_admitted()) return Next::ended;
   active.phase = Phase::acting;
   return check_budget(turn);
 }
 
 // waiting_llm -> processing. The state comes before the observers of the last delta: an abort by one of them
-// finds no call that could be aborted (A16). False: the turn has to end.
-bool TurnRunner::leave_call(Turn turn) {
+// finds no call that could be aborted (A16).
+Next TurnRunner::leave_call(Turn turn) {
   if (!turn.is_open() || !turn.try_change_state(AgentState::waiting_llm, AgentState::processing))
-    return false;
-  if (!model_calls_.emit_held_text(turn)) return false;
-  context_.hub.emit_state(turn.node(), AgentState::processing);
-  return turn.is_admitted();
+    return Next::ended;
+  turn.active().phase = Phase::read;
+  model_calls_.emit_held_text(turn);
+  context_.hub.emit_working_state(turn.node(), AgentState::processing, turn.epoch());
+  return Next::proceed;
 }
 
 tools::ReadAnswer TurnRunner::read_answer(Turn turn, const std::string& text) const {
@@ -346,14 +375,12 @@ Next TurnRunner::ask_again(Turn turn, ReaskCause cause, std::string reason) {
   active.phase = Phase::asked;
   context_.log(LogLevel::debug, "the model is asked again",
                {{"agent", context_.name_of(turn.node())}, {"cause", to_string(cause)}, {"why", reason}});
-  if (!turn.is_admitted()) return Next::ended;
   if (const Next next = check_budget(turn); next != Next::proceed) return next;
   context_.hub.emit(turn.node(), [&](Agent agent) {
-    const ActiveTurn& asked = turn.active();
-    return ModelCallEnded{std::move(agent),     turn.number(), asked.model_calls,
-                          asked.cut_off.size(), cause,         std::move(reason)};
+    return ModelCallEnded{std::move(agent),      turn.number(), active.model_calls,
+                          active.cut_off.size(), cause,         std::move(reason)};
   });
-  return turn.is_admitted() ? Next::proceed : Next::ended;
+  return Next::proceed;
 }
 
 Next TurnRunner::check_budget(Turn turn) {
@@ -367,9 +394,9 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   const std::uint32_t number = node.turns;
   handling_ = &node;
   handled_message_ = id;
-  std::shared_ptr<const TurnResult> result = emit_start(node, id, epoch, AgentState::processing)
-                                                 ? call_handler(node, message)
-                                                 : std::shared_ptr<const TurnResult>();
+  emit_start(node, id, epoch, AgentState::processing);
+  std::shared_ptr<const TurnResult> result =
+      is_admitted(context_, node, epoch) ? call_handler(node, message) : std::shared_ptr<const TurnResult>();
   handling_ = nullptr;
   if (hub.closed()) return;
   // The state comes first, as in TurnEnds.
@@ -381,12 +408,13 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
   context_.emit_turn_ended(node, number, id, result);
   // An observer of the end may have stopped the agent, and may have unsubscribed since. Not is_admitted(): it
   // may have interrupted the subtree, too, and that ends no turn of this agent.
-  const bool is_idle = (!ended && !is_observed) || is_open_and_idle(node);
-  if (!is_idle) return;
   if (ended)
-    hub.emit_state(node, AgentState::idle, {StopCause::user, context_.end_reasons.find(node)});
+    hub.emit_idle(node, {StopCause::user, context_.end_reasons.find(node)});
+  else if (is_observed)
+    hub.emit_idle(node);
   else
     hub.emit_state(node, AgentState::idle);
+  hub.porch.drain();  // what the handler has caused
 }
 
 // A verb has ended the turn of the handler.
@@ -401,6 +429,7 @@ std::shared_ptr<const TurnResult> TurnRunner::ended_result(core::Node& node,
 
 std::shared_ptr<const TurnResult> TurnRunner::call_handler(core::Node& node, const Message& message) {
   const core::BorrowedAgent agent = context_.hub.borrow(node);
+  const events::Porch::Beginning beginning(context_.hub.porch);
   std::string why;
   const bool returned = context_.engine.guarded("MessageHandler", [&] {
     try {

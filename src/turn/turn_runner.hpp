@@ -51,6 +51,8 @@ class TurnRunner {
   // `deadline`: SendOptions::deadline, or no_limit.
   void begin(core::Node& node, Message&& message, bool simulated, MessageId id, std::uint32_t epoch,
              TimePoint deadline);
+  // Runs the next phases of that turn, unless it is over.
+  void go_on(core::NodeId agent, std::uint64_t number) noexcept;
   // The last model call has no effect: the model is asked again, unless a budget or an observer ends the
   // turn. `reason`: what is wrong with its answer.
   Next ask_again(Turn turn, ReaskCause cause, std::string reason);
@@ -76,18 +78,20 @@ class TurnRunner {
  private:
   void follow(core::Node& node, Next next);
   void break_off(core::Node& node, Errc code, std::string_view why) noexcept;
-  Next run_steps(Turn turn);
-  Next run_step(Turn turn);
+  Next run_phases(Turn turn);
+  Next run_phase(Turn turn);
+  Next admit(Turn turn);
   Next take_answer(Turn turn);
-  bool leave_call(Turn turn);
+  Next leave_call(Turn turn);
   tools::ReadAnswer read_answer(Turn turn, const std::string& text) const;
   Next take_cut_calls(Turn turn, tools::ReadAnswer answer);
+  Next follow_cut_calls(Turn turn);
   Next take_words(Turn turn, std::string text);
   Next take_invalid(Turn turn, std::string text, std::string problem);
   bool may_repair(Turn turn) const noexcept;
   Next repair(Turn turn, ReaskCause cause, RefusedAnswer refused, std::string reason);
   Next check_budget(Turn turn);
-  bool emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to);
+  void emit_start(core::Node& node, MessageId id, std::uint32_t epoch, AgentState to);
   void run_handler(core::Node& node, const Message& message, MessageId id, std::uint32_t epoch);
   std::shared_ptr<const TurnResult> ended_result(core::Node& node, std::uint32_t epoch) const noexcept;
   std::shared_ptr<const TurnResult> call_handler(core::Node& node, const Message& message);

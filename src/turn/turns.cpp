@@ -8,11 +8,36 @@
 #include <utility>
 
 namespace agentcore::detail::turn {
+
+using Step = events::Porch::Step;
+
+void Turns::on_activity_ended(core::NodeId agent) noexcept {
+  if (agent != 0) {
+    if (core::Node* const node = context_.find(agent)) end_activity(*node);
+    return;
+  }
+  for (std::uint32_t slot = 0; slot < context_.table.slots() && !context_.hub.closed(); ++slot) {
+    core::Node& node = context_.table.slot(slot);
+    if (!node.load().is_free() && !node.is_root_sentinel()) end_activity(node);
+  }
+}
+
+void Turns::end_activity(core::Node& node) noexcept {
+  const core::TreeLifetime::LoopEntry entry(context_.lifetime);
+  if (!is_active(node)) ends_.stop_exhausted(node);
+  if (!context_.hub.closed()) context_.listener.on_activity_ended(node);
+}
+
 void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) noexcept {
   const std::optional<Turn> turn = Turn::of(node);
   if (!turn) return;
   const std::uint32_t age = (epoch - turn->epoch()) & core::PackedState::epoch_mask;
-  if (age != 0 && age <= core::PackedState::epoch_mask / 2) ends_.interrupt(*turn);
+  if (age == 0 || age > core::PackedState::epoch_mask / 2) return;
+  {
+    const Step step(context_.hub.porch, false);
+    ends_.interrupt(*turn);
+  }
+  ends_.stop_exhausted(node);
 }
 
 void Turns::interrupt(core::Node& node) noexcept {
@@ -22,16 +47,29 @@ void Turns::interrupt(core::Node& node) noexcept {
   if (core::look(node, packed.generation()).open())
     while (const std::optional<core::PackedState> after = core::after_interrupt(packed, false))
       if (node.replace(packed, *after)) break;
+  const Step step(context_.hub.porch);
   ends_.interrupt(*turn);
   ends_.report(node);
 }
 
+bool Turns::end_refused(core::Node& node) noexcept {
+  const Step step(context_.hub.porch);
+  if (!ends_.end_refused(node)) return false;
+  ends_.report(node);
+  return true;
+}
+
 void Turns::stop(core::Node& node) noexcept {
-  if (const std::optional<Turn> turn = Turn::of(node)) ends_.interrupt(*turn);
-  if (node.operations != 0) tasks_.cancel_all(node);
+  {
+    const Step step(context_.hub.porch, false);
+    if (const std::optional<Turn> turn = Turn::of(node)) ends_.interrupt(*turn);
+    if (node.operations != 0) tasks_.cancel_all(node);
+  }
+  ends_.stop_exhausted(node);  // now: the agent may be deleted next
 }
 
 void Turns::abandon(std::uint32_t slot) noexcept {
+  const Step step(context_.hub.porch, false);
   lingering_.give_up(context_.operations.at_slot(slot).id);
 }
 
@@ -40,7 +78,7 @@ void Turns::finish_call(core::NodeId agent, std::string_view call_id) noexcept {
   if (!node) return;
   const AgentEntry entry(context_, *node);
   tool_calls_.finish(*node, call_id);
-  context_.listener.on_activity_ended(*node);
+  context_.end_activity(*node);
 }
 
 std::vector<RunningTask> Turns::tasks() const {

@@ -39,11 +39,13 @@ namespace agentcore::detail::turn {
 //
 // Every part checks the gate with Turn::check() and returns Next::ended where it is refused; TurnEnds alone
 // ends a turn. A closed tree, and a tree whose Runtime was destroyed, is a closed gate. All @loop_thread.
-class Turns {
+class Turns final : private events::PorchListener {
  public:
   Turns(core::AgentTable& table, events::EventHub& hub, loop::Engine& engine, core::TreeLifetime& lifetime,
         TurnListener& listener, Messages messages, Registries registries, TurnLimits limits)
-      : context_(table, hub, engine, lifetime, listener, messages, registries, limits) {}
+      : context_(table, hub, engine, lifetime, listener, messages, registries, limits) {
+    hub.porch.listener = this;
+  }
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
@@ -60,6 +62,8 @@ class Turns {
   void interrupt_before(core::Node& node, std::uint32_t epoch) noexcept;
   // Ends the turn in progress, as interrupted, unless it is one of a MessageHandler.
   void interrupt(core::Node& node) noexcept;
+  // Ends the turn in progress if it was interrupted. True: it did.
+  bool end_refused(core::Node& node) noexcept;
   // The turns from which beginnings are withheld.
   ParkedTurns& parked() noexcept { return parked_; }
   // The turns of an earlier process.
@@ -102,6 +106,15 @@ class Turns {
   void clear();
 
  private:
+  // events::PorchListener
+  void go_on(core::NodeId agent, std::uint64_t turn) noexcept override { runner_.go_on(agent, turn); }
+  void on_activity_ended(core::NodeId agent) noexcept override;
+  void end_activity(core::Node& node) noexcept;
+  void on_delivered_delta(core::NodeId agent, std::uint32_t epoch, std::string_view text) noexcept override {
+    model_calls_.on_delivered_delta(agent, epoch, text);
+  }
+  void on_refused_delta(core::OperationId call) noexcept override { model_calls_.on_refused_delta(call); }
+
   TurnContext context_;
   AnswerChecks answer_checks_;
   BudgetLedger ledger_;

@@ -577,3 +577,39 @@ TEST_CASE("the function of a pause goes with its agent", "[tree][pause][G13]") {
   CHECK_FALSE(agent.exists());
   CHECK(held.use_count() == 1);
 }
+
+TEST_CASE("a tool whose beginning an observer answers with a pause begins after the unpause",
+          "[tree][pause][G1]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  const Subscription pauses = t.tree->on<ToolStarted>(
+      [&](const ToolStarted& started) { CHECK(started.agent.pause().took_effect()); });
+  t.call({{.name = "held"}});
+  CHECK(t.held.calls.empty());
+  CHECK(t.seen.count("at-rest a") == 1);
+  CHECK(agent.unpause().took_effect());
+  t.settle();
+  REQUIRE(t.held.calls.size() == 1);
+  t.held.calls[0].done(ToolResult::done("result"));
+  t.settle();
+  t.answer("done");
+  CHECK(t.seen.with("tool a").size() == 1);
+  CHECK(t.seen.with("tool-end").size() == 1);
+  CHECK(t.result->outcome == TurnOutcome::completed);
+}
+
+TEST_CASE("a tool whose beginning was followed by a pause and a stop is not started", "[tree][pause][G9]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  t.ask(agent);
+  const Subscription pauses = t.tree->on<ToolStarted>(
+      [&](const ToolStarted& started) { CHECK(started.agent.pause().took_effect()); });
+  t.call({{.name = "held"}});
+  CHECK(agent.stop().took_effect());
+  t.settle();
+  CHECK(t.held.calls.empty());
+  CHECK(t.seen.with("tool-end").size() == 1);
+  CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
+  CHECK(t.state("a") == AgentState::stopped);
+}

@@ -455,3 +455,55 @@ TEST_CASE("a background task may act after its turn, until it ends or its agent 
   t.settle();
   CHECK(t.seen.count("ended other") == 1);
 }
+
+TEST_CASE(
+    "a task whose beginning an observer answers with a pause begins after the unpause, if it is still there",
+    "[turn][background][pause][G1]") {
+  Background t;
+  const Subscription pauses = t.tree->on<TaskChanged>([&](const TaskChanged& change) {
+    if (change.state == TaskState::started) CHECK(change.agent.pause().took_effect());
+  });
+  const Agent agent = t.agent({.limits = {.background_tasks = 2}});
+  t.ask(agent);
+  t.call({{.id = "x", .name = "bg"}});
+  CHECK(t.held.calls.empty());
+  CHECK(t.seen.count("at-rest a") == 1);
+  REQUIRE(t.changes.size() == 1);
+  SECTION("unpaused") {
+    CHECK(agent.unpause().took_effect());
+    t.settle();
+    REQUIRE(t.held.calls.size() == 1);
+    t.held.calls[0].done(ToolResult::done("result"));
+    t.settle();
+    CHECK(t.changes.back().state == TaskState::completed);
+    t.answer("done");
+    CHECK(t.result->outcome == TurnOutcome::completed);
+  }
+  SECTION("cancelled") {
+    CHECK(t.tree->cancel_task(t.changes[0].task_id).took_effect());
+    t.settle();
+    CHECK(t.running() == 0);
+    CHECK(agent.unpause().took_effect());
+    t.settle();
+    CHECK(t.held.calls.empty());
+    CHECK(t.changes.back().state == TaskState::cancelled);
+    t.answer("done");
+    CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
+  }
+  SECTION("interrupted") {
+    CHECK(agent.interrupt().took_effect());
+    t.settle();
+    CHECK(t.running() == 0);
+    CHECK(t.changes.back().state == TaskState::cancelled);
+    CHECK(t.result->outcome == TurnOutcome::interrupted);
+    CHECK(agent.unpause().took_effect());
+  }
+  SECTION("stopped") {
+    CHECK(agent.stop().took_effect());
+    t.settle();
+    CHECK(t.running() == 0);
+    CHECK(t.changes.back().state == TaskState::cancelled);
+    CHECK(t.state("a") == AgentState::stopped);
+  }
+  CHECK(t.changes.size() == 2);
+}

@@ -234,6 +234,24 @@ TEST_CASE("a result of the host launches in the registry in which its call was a
   CHECK(launched == before.get());
 }
 
+TEST_CASE("a launch for a result of the host may end the turn", "[turn][complete_call][verbs]") {
+  CompleteCall t;
+  const auto registry =
+      std::make_shared<ToolRegistry>([&](ToolRegistry&, const Agent& agent, std::string_view,
+                                         std::string_view) { CHECK(agent.rewind(1).has_value()); });
+  registry->add({{.name = "opens", .needs_approval = true}, t.held.start()});
+  const Agent agent = t.tree->create({.id = "a", .tools = registry}).value();
+  t.ask(agent);
+  t.call({{.id = "x", .name = "opens"}});
+  ToolResult result = ToolResult::done("opened");
+  result.launch = Launch{.app = "notes"};
+  CHECK(agent.complete_call("x", std::move(result)).took_effect());
+  t.settle();
+  CHECK(t.seen.with("ended").size() == 1);
+  CHECK(agent.conversation().value().empty());
+  CHECK(t.state("a") == AgentState::idle);
+}
+
 TEST_CASE("a call of an async tool that the host completes is no task", "[turn][complete_call][L2]") {
   CompleteCall t;
   t.tools->add({{.name = "risky_bg", .mode = ToolMode::async, .needs_approval = true}, t.held.start()});

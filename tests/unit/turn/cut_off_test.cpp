@@ -126,7 +126,7 @@ TEST_CASE("an observer of a refused call may end the turn", "[turn][tools][cut_o
   });
   t.call_until(FinishReason::length, cut_calls);
   t.check_nothing_began();
-  CHECK(t.refused == std::vector<std::string>{"c1"});
+  CHECK(t.refused == std::vector<std::string>{"c1", "c2", "c3"});  // all were refused before
   REQUIRE(t.result);
   CHECK(t.result->outcome == TurnOutcome::stopped);
   for (const ToolCallRecord& call : t.result->calls) CHECK(call.outcome == ToolOutcome::not_started);
