@@ -414,7 +414,7 @@ void TurnRunner::run_handler(core::Node& node, const Message& message, MessageId
     hub.emit_idle(node);
   else
     hub.emit_state(node, AgentState::idle);
-  hub.porch.drain();  // what the handler has caused
+  if (hub.porch.has_entries()) hub.porch.drain();  // what the handler has caused
 }
 
 // A verb has ended the turn of the handler.
