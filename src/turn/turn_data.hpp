@@ -182,7 +182,7 @@ struct TurnData final : core::AgentData {
   std::unique_ptr<ActiveTurn> turn;  // null: none is in progress
   Conversation conversation;
   ActiveTurn* ending = nullptr;  // the turn that ends before its answer, whose outcome may arrive meanwhile
-  bool is_ending = false;        // a turn is over, and its TurnEnded is still to come
+  bool is_ending = false;        // a turn is over, and its TurnEnded is not emitted yet
   std::unique_ptr<ActiveTurn> next;  // created before the message of the next turn is taken
   std::uint32_t tool_turns = 0;      // of all turns: part of the ids of calls (J8)
   bool of_call = false;              // it works for one tool call, and is deleted with that

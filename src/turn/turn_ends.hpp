@@ -53,9 +53,9 @@ class TurnEnds {
   // A part of the turn threw: the turn ends as failed, and the agent can take its next message.
   void break_off(Turn turn, Errc code, std::string_view why) noexcept;
 
-  // Ends the turn in progress if it was interrupted. True: it did; report() is to be called next.
+  // Ends the turn in progress if it was interrupted. True: it did.
   bool end_refused(core::Node& node) noexcept;
-  // Says to the tree that a turn of `node` has ended, which the caller has not done.
+  // Notifies the tree that a turn of `node` may have ended.
   void report(core::Node& node) noexcept { context_.end_activity(node); }
 
   // Stops those whose budgets the calls of the last turn have exceeded, however it has ended.

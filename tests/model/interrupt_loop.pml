@@ -141,7 +141,7 @@ inline end_message(x) {
   atomic { turn[x] = false; op[x] = false; steps[x] = 0; hit = false }
 }
 
-/* TurnRunner::run_steps(), with ModelCalls::send() */
+/* TurnRunner::run_phases(), with ModelCalls::send() */
 inline run_steps(x) {
   admits(x);
   if

@@ -189,7 +189,7 @@ inline deliver_fact() {
   :: kind == turn_ended -> IN_TURN(x, n); assert(!tool_open[x]); last_of[x] = n
   :: kind == call_ended -> IN_TURN(x, n)
   :: kind == tool_ended -> IN_TURN(x, n); assert(tool_open[x]); tool_open[x] = false
-  :: kind == state_stopping -> /* EventHub::emit_between() */
+  :: kind == state_stopping -> /* EventHub::change_between() */
      assert(reported[x] == IDLE || reported[x] == WAITING || reported[x] == STOPPED);
      reported[x] = STOPPING; settled_told[x] = false
   :: kind == state_stopped -> assert(reported[x] == STOPPING); reported[x] = STOPPED

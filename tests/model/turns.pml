@@ -128,7 +128,7 @@ inline parks(x, from) {
   if :: level >= from -> parked[x] = true :: else fi
 }
 
-/* TurnRunner::run_steps() */
+/* TurnRunner::run_phases() */
 inline run_steps(x) {
   do
   :: turn[x] && phase[x] == ASKED && !parked[x] -> /* ModelCalls::start() and send() */
@@ -154,7 +154,7 @@ inline run_steps(x) {
            assert(results[x] == steps[x] + tools[x] - 1) /* each step once, and after the result of the last */
         fi
      fi
-  :: turn[x] && phase[x] == ACTING && !parked[x] -> /* ToolCalls::run_all() and begin() */
+  :: turn[x] && phase[x] == ACTING && !parked[x] -> /* ToolCalls::run_next() and begin() */
 #ifndef M_TOOL_UNASKED
      parks(x, ALL);
 #endif

@@ -1194,6 +1194,42 @@ TEST_CASE("a damaged conversation of a turn in progress stops its agent, and no 
   CHECK(Life::texts(life.find("a")) == std::vector<std::string>{"go", "go", "later", "later"});
 }
 
+TEST_CASE("a turn whose call asks nothing after a restart ends before anything else of it begins",
+          "[persist][turns][questions][G14]") {
+  MemoryStore store;
+  std::function<void(const ToolContext&, const ToolDone&)> act = [](const ToolContext& context,
+                                                                    const ToolDone& done) {
+    context.ask({.text = "Sure?"}, [done](const Answer&) { done(ToolResult::done("yes")); });
+  };
+  auto registry = std::make_shared<ToolRegistry>();
+  registry->add({.spec = {.name = "asks", .replay = ToolReplay::safe},
+                 .start = [&](const nlohmann::json&, const ToolContext& context, ToolDone done) {
+                   act(context, done);
+                 }});
+  RestoreOptions options{.durability = Durability::each_step};
+  options.code.add_tools("tools", registry);
+  {
+    Life life(store, options);
+    life.llm.enqueue(calls({call("c1", "asks")}));
+    const Agent agent = life.create("a", {.code = {.tools = "tools"}});
+    REQUIRE(agent.send("go"));
+    poll(life);
+    REQUIRE(life.tree->questions().size() == 1);
+    REQUIRE(life.tree->flush());
+  }
+  SECTION("its tool gives its result at once") {
+    act = [](const ToolContext&, const ToolDone& done) { done(ToolResult::done("at once")); };
+  }
+  SECTION("its tool takes the turn back") {
+    act = [](const ToolContext& context, const ToolDone&) { CHECK(context.agent().rewind(1).has_value()); };
+  }
+  Life life(store, options);
+  poll(life);
+  CHECK(life.llm.calls() == 0);
+  CHECK(life.find("a").state().value() == AgentState::idle);
+  CHECK(life.tree->questions().empty());
+}
+
 TEST_CASE("after a restart an approval does not get the number of a question of the same call",
           "[persist][turns][questions]") {
   MemoryStore store;
