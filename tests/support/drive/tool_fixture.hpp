@@ -3,6 +3,7 @@
 
 #include "loop/engine.hpp"
 #include "support/catch.hpp"
+#include "support/drive/unhurried.hpp"
 #include "support/observe/host_code.hpp"
 #include "tools/call_scope.hpp"
 
@@ -53,7 +54,7 @@ struct CallRecord final : detail::tools::CallOwner {
 
 struct ToolFixture {
   explicit ToolFixture(RuntimeOptions options = {})
-      : runtime(std::make_unique<Runtime>(std::move(options))) {}
+      : runtime(std::make_unique<Runtime>(unhurried(std::move(options)))) {}
 
   struct Call {
     std::uint64_t serial;

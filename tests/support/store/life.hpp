@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/catch.hpp"
+#include "support/drive/unhurried.hpp"
 
 #include <agentcore/agentcore.hpp>
 #include <agentcore/testing/scripted_client.hpp>
@@ -48,7 +49,7 @@ Error error_of(const Result<T>& result) {
 struct Life {
   explicit Life(Store& store, RestoreOptions options = {}, TreeOptions tree_options = {},
                 RuntimeOptions runtime_options = {})
-      : runtime(std::move(runtime_options)) {
+      : runtime(unhurried(std::move(runtime_options))) {
     tree_options.llm = &llm;
     tree.emplace(runtime, std::move(tree_options));
     on_restored = tree->on<AgentRestored>([this](const AgentRestored& event) {

@@ -1,5 +1,6 @@
 // Connections to a console: what they cost, what ends them, and what they cannot do.
 #include "support/console/console_life.hpp"
+#include "support/drive/unhurried.hpp"
 
 #include <chrono>
 #include <memory>
@@ -261,7 +262,7 @@ TEST_CASE("every answer forbids foreign scripts and frames", "[console][access][
 }
 
 TEST_CASE("a console is opened and shown on the loop thread alone", "[console][threads][wrong_thread]") {
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient llm{runtime};
   AgentTree tree{runtime, {.llm = &llm}};
   auto console = Console::open(runtime).value();
@@ -279,7 +280,7 @@ TEST_CASE("a console is opened and shown on the loop thread alone", "[console][t
 }
 
 TEST_CASE("options of a console that are out of range are refused", "[console]") {
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   const auto error = [&](ConsoleOptions options) {
     auto console = Console::open(runtime, std::move(options));
     return console ? Error{} : console.error();

@@ -1,5 +1,6 @@
 // Agents that were made for a task: when they are deleted, and when they stay.
 #include "support/console/console_life.hpp"
+#include "support/drive/unhurried.hpp"
 #include "support/store/guarded_store.hpp"
 
 #include <chrono>
@@ -263,7 +264,7 @@ TEST_CASE("a console that shows a tree later knows the agents of its tasks", "[c
 }
 
 TEST_CASE("the limits of tasks are checked", "[console][tasks]") {
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   CHECK(Console::open(runtime, {.kept_tasks = 0}).error().code == Errc::invalid_config);
   const auto negative = Console::open(runtime, {.task_retention = Duration(-1)});
   CHECK(negative.error().message == "ConsoleOptions::task_retention is negative: it must be at least 0");

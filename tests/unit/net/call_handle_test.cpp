@@ -4,6 +4,7 @@
 #include "net/curl_transport.hpp"
 #include "net/stop_queue.hpp"
 #include "support/catch.hpp"
+#include "support/drive/unhurried.hpp"
 
 #include <agentcore/runtime.hpp>
 
@@ -14,7 +15,7 @@ using namespace agentcore;
 using namespace agentcore::detail::net;
 
 TEST_CASE("a cut is queued once and in order and wakes the loop once per batch", "[net][G5]") {
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   const auto queue = CurlTransport::of(*detail::loop::engine_of(runtime))->stops();
   runtime.poll();
   int wakes = 0;
@@ -34,7 +35,7 @@ TEST_CASE("a cut is queued once and in order and wakes the loop once per batch",
 TEST_CASE("a cut may outlive its Runtime whether it was triggered or not", "[net]") {
   std::shared_ptr<CallHandle> early, late;
   {
-    Runtime runtime;
+    Runtime runtime{test::unhurried()};
     early = CallHandle::make(*detail::loop::engine_of(runtime));
     late = CallHandle::make(*detail::loop::engine_of(runtime));
     early->cut();
@@ -46,7 +47,7 @@ TEST_CASE("a cut may outlive its Runtime whether it was triggered or not", "[net
 }
 
 TEST_CASE("cuts from many threads are all queued", "[net][race]") {
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   const auto queue = CurlTransport::of(*detail::loop::engine_of(runtime))->stops();
   constexpr std::size_t count = 4000;
   std::vector<std::shared_ptr<CallHandle>> cuts;

@@ -1,6 +1,7 @@
 // Agents as a document: what is in it, and what an import makes of it.
 #include "persist/agent_document.hpp"
 #include "support/catch.hpp"
+#include "support/drive/unhurried.hpp"
 #include "support/store/life.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -37,7 +38,7 @@ struct Program {
   }
   Agent find(std::string_view id) { return tree->find(id).value(); }
 
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient llm{runtime};
   std::optional<AgentTree> tree;
   Subscription on_created;
@@ -542,7 +543,7 @@ TEST_CASE("an agent keeps a field of its spec although it is the only one that i
 TEST_CASE("an import takes the messages that waited beyond the limit of the mailbox",
           "[checkpoint][export][steer]") {
   MemoryStore records;
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient llm(runtime);
   {
     AgentTree tree(runtime, {.llm = &llm});

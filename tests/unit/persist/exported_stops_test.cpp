@@ -1,5 +1,6 @@
 // The stops and deletes of agents in their document, also before they have settled.
 #include "support/catch.hpp"
+#include "support/drive/unhurried.hpp"
 
 #include <agentcore/agentcore.hpp>
 #include <agentcore/checkpoint.hpp>
@@ -18,7 +19,7 @@ using namespace agentcore;
 namespace {
 
 struct Family {
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient llm{runtime};
   AgentTree tree{runtime, {.llm = &llm}};
   Agent boss = tree.create({.id = "boss"}).value();
@@ -40,7 +41,7 @@ TEST_CASE("a resume of an imported agent opens no agent that had a stop of its o
   if (is_settled) family.runtime.run_until_idle();
   REQUIRE(family.child.stop().status == VerbStatus::no_effect);
   const std::string document = export_agents(family.boss).value();
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient llm(runtime);
   AgentTree tree(runtime, {.llm = &llm});
   const ImportReport made = import_agents(tree, document).value();
@@ -71,7 +72,7 @@ TEST_CASE("an agent that a stop above is closing has no stop of its own in a doc
   while (!is_closing) runtime.poll();
   REQUIRE(child.state().value() == AgentState::stopping);
 
-  Runtime other;
+  Runtime other{test::unhurried()};
   AgentTree next(other);
   SECTION("a document") {
     REQUIRE(import_agents(next, export_agents(boss).value()));
@@ -100,7 +101,7 @@ TEST_CASE("an agent whose delete waits for its stop is in no document", "[checkp
   CHECK(refused.error().code == Errc::agent_terminating);
   const std::string document = export_agents(family.boss).value();
   CHECK(nlohmann::json::parse(document).at("agents").size() == 1);
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   AgentTree tree(runtime);
   CHECK(import_agents(tree, document));
 }
@@ -114,7 +115,7 @@ TEST_CASE("an agent whose lease has run out is stopped in its document", "[check
   REQUIRE(boss.create_child({.id = "child", .limits = {.lease = std::chrono::minutes(1)}}));
   clock.advance(std::chrono::minutes(1));  // no poll has noticed it
   const std::string document = export_agents(boss).value();
-  Runtime other;
+  Runtime other{test::unhurried()};
   AgentTree imported(other);
   const ImportReport made = import_agents(imported, document).value();
   CHECK(made.agents.at(0).state().value() == AgentState::idle);
@@ -124,7 +125,7 @@ TEST_CASE("an agent whose lease has run out is stopped in its document", "[check
 TEST_CASE("what is stopped below a person is stopped in the document of the person",
           "[checkpoint][export][stop][G3]") {
   const bool roles = GENERATE(true, false);
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient llm(runtime);
   AgentTree tree(runtime, {.llm = &llm});
   const Agent person = tree.create({.id = "person", .role = AgentRole::user}).value();
@@ -141,7 +142,7 @@ TEST_CASE("what is stopped below a person is stopped in the document of the pers
     REQUIRE(tree.stop_all({.when = StopWhen::after_turn}).took_effect());
   }
   const std::string document = export_agents(person).value();
-  Runtime other;
+  Runtime other{test::unhurried()};
   AgentTree imported(other);
   const ImportReport made = import_agents(imported, document, {.roles = roles}).value();
   CHECK(can_process(made.agents.at(0).state().value()) == roles);  // a person is not stopped

@@ -1,5 +1,6 @@
 // The records of stops and deletes that a restart finishes, for TreeOptions::audit.
 #include "support/catch.hpp"
+#include "support/drive/unhurried.hpp"
 #include "support/store/life.hpp"
 #include "support/store/receipts.hpp"
 #include "support/store/store_folder.hpp"
@@ -187,7 +188,7 @@ TEST_CASE("an audit of a restart may destroy the tree", "[persist][audit][restar
   }
   store.is_dead = true;
   Records records;
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   std::optional<AgentTree> tree(std::in_place, runtime, TreeOptions{.audit = &records});
   records.then = [&] { tree.reset(); };
   REQUIRE(tree->restore(&store.records, family.options));

@@ -1,5 +1,6 @@
 // [G14] Agents that a store keeps: what a restart finds.
 #include "support/catch.hpp"
+#include "support/drive/unhurried.hpp"
 #include "support/observe/counted_heap.hpp"
 #include "support/sanitized.hpp"
 #include "support/store/life.hpp"
@@ -598,7 +599,7 @@ TEST_CASE("a restore without memory makes no agent, or succeeds", "[persist][res
   std::size_t failures = 0;
   for (std::size_t n = 1; failed; ++n) {
     MemoryStore store = filled;
-    Runtime runtime;
+    Runtime runtime{test::unhurried()};
     AgentTree tree(runtime);
     RestoreOptions options;
     Result<RestoreReport> report = RestoreReport();
@@ -1047,7 +1048,7 @@ TEST_CASE("a restart finds the client and the tools that were set last, by their
                 }});
     return tools;
   };
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient one(runtime), two(runtime);
   RestoreOptions options;
   options.code.add_llm("one", &one);

@@ -1,5 +1,6 @@
 // Turns that were in progress when the process ended: which go on, and how.
 #include "support/catch.hpp"
+#include "support/drive/unhurried.hpp"
 #include "support/observe/event_audit.hpp"
 #include "support/store/guarded_store.hpp"
 #include "support/store/life.hpp"
@@ -742,7 +743,7 @@ TEST_CASE("a question that is answered as soon as it is asked again lets its tur
   Tools tools;
   begin(store, tools, {call("c1", "careful")});
   tools.answers = true;
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient llm(runtime);
   AgentTree tree(runtime, {.llm = &llm});
   llm.enqueue(answer("thanks"));

@@ -4,6 +4,7 @@
 #include "support/documented_functions.hpp"
 #include "support/drive/loop_fixture.hpp"
 #include "support/drive/tool_turn.hpp"
+#include "support/drive/unhurried.hpp"
 #include "support/store/guarded_store.hpp"
 
 #include <agentcore/agentcore.hpp>
@@ -117,7 +118,7 @@ struct Stage {
   }
 
   const std::shared_ptr<GuardedStore> kept = std::make_shared<GuardedStore>();
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   LoopAttachment attachment{runtime};
   FakeClient llm;
   HeldTool held;

@@ -1,5 +1,6 @@
 // What a turn reports and in which order, when callbacks interfere.
 #include "support/drive/tree_fixture.hpp"
+#include "support/drive/unhurried.hpp"
 
 using namespace agentcore;
 using namespace agentcore::test;
@@ -35,7 +36,7 @@ TEST_CASE("a stopped turn of a handler has both events", "[turn][G7][G1]") {
 TEST_CASE("an agent that the last observer of its handler's turn stops does not report idle", "[turn][X2]") {
   const bool by_options = GENERATE(false, true);  // SendOptions::on_end, or an observer that unsubscribes
   CAPTURE(by_options);
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   AgentTree tree(runtime);
   std::string states;
   const auto observer = tree.on<StateChanged>(
@@ -56,7 +57,7 @@ TEST_CASE("an agent that the last observer of its handler's turn stops does not 
 }
 
 TEST_CASE("an observer that subscribes within a turn receives the change of state at its end", "[turn]") {
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   AgentTree tree(runtime);
   std::string changes;
   Subscription observer;

@@ -1,5 +1,6 @@
 // A turn: one message to one result.
 #include "support/drive/tree_fixture.hpp"
+#include "support/drive/unhurried.hpp"
 #include "turn/conversation.hpp"
 
 #include <agentcore/testing/scripted_client.hpp>
@@ -251,7 +252,7 @@ TEST_CASE("the Runtime is not idle while a model call is open", "[turn][Q2]") {
 }
 
 TEST_CASE("the Runtime is not idle while a tool runs on another thread", "[turn][tools][Q2]") {
-  Runtime runtime;
+  Runtime runtime{test::unhurried()};
   testing::ScriptedClient llm(runtime);
   llm.enqueue({.tool_calls = {{.name = "wait"}}});
   AgentTree tree(runtime, {.llm = &llm, .tool_timeout = no_limit});
