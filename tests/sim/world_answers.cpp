@@ -74,6 +74,14 @@ std::optional<Errc> refusal_of_message(const std::string& error) {
   return std::nullopt;
 }
 
+// Below an agent that a tool may have made for one call: it is deleted with that agent.
+bool may_go_with_call(const People& people, const Agent& agent) {
+  for (auto above = agent.parent(); above; above = above.value().parent())
+    if (const std::string id = above.value().id(); id.starts_with('@') && !people.created.contains(id))
+      return true;
+  return false;
+}
+
 }  // namespace
 
 // Memory, or a call of the system, has failed: the console may have lost a connection or an answer.
@@ -288,7 +296,9 @@ void World::on_verb_done(const Asked& asked, const json& body) {
     verdict_.require(!is_exact || gates_.may_create(id), "G2",
                      "an agent was created behind a closed gate: below " + id);
     const std::string made = text_in(body["agent"], "id");
-    if (stored && is_exact && !gates_.may_go(id) && run_->tree->find(made)) people_.created.insert(made);
+    const auto found = run_->tree->find(made);
+    if (stored && is_exact && !gates_.may_go(id) && found && !may_go_with_call(people_, found.value()))
+      people_.created.insert(made);
   }
   if (request == Request::terminate_task) people_.tasks.says_terminated(asked.about.task);
   if (request == Request::show_task)
