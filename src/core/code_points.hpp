@@ -18,4 +18,7 @@ AGENTCORE_INTERNAL_API bool is_unsafe_to_show(char32_t code_point) noexcept;
 // Appends the escape of a code point: \u001b, or \U000e0001.
 AGENTCORE_INTERNAL_API void append_escape(std::string& to, char32_t code_point);
 
+// Brings the text of an error into the form of display(). Without memory the text is empty afterwards.
+AGENTCORE_INTERNAL_API void make_displayable(std::string& text) noexcept;
+
 }  // namespace agentcore::detail::core

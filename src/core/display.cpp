@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <new>
 
 namespace agentcore {
 namespace detail::core {
@@ -65,6 +66,16 @@ std::string display(std::string_view text) {
       shown += before.substr(0, before.size() - left.size());
   }
   return shown;
+}
+
+void detail::core::make_displayable(std::string& text) noexcept {
+  const auto is_plain = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\t'; };
+  if (std::ranges::all_of(text, is_plain)) return;
+  try {
+    text = display(text);
+  } catch (const std::bad_alloc&) {
+    text.clear();
+  }
 }
 
 }  // namespace agentcore

@@ -1,5 +1,6 @@
 #include "turn/model_calls.hpp"
 
+#include "core/code_points.hpp"
 #include "core/validate.hpp"
 #include "loop/engine.hpp"
 #include "turn/compactor.hpp"
@@ -401,6 +402,7 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
       runner_.run(node, [&] {
         if (active->summary) {
           active->summary->error = std::move(outcome.error);
+          core::make_displayable(active->summary->error.message);
           return compactor_.take(Turn(node));
         }
         if (cut) return runner_.ask_again(Turn(node), ReaskCause::steered, {});

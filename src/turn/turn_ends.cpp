@@ -1,5 +1,6 @@
 #include "turn/turn_ends.hpp"
 
+#include "core/code_points.hpp"
 #include "core/fence.hpp"
 #include "core/message_items.hpp"
 #include "turn/compactor.hpp"
@@ -339,6 +340,7 @@ void TurnEnds::emit_end(Turn turn, const ActiveTurn& ended) noexcept {
   context_.listener.on_waiting(turn.node());
   const std::uint64_t number = turn.number();
   const std::optional<LateAnswer> late = ended.late;
+  core::make_displayable(ended.result->error.message);
   context_.emit_turn_ended(turn.node(), number, ended.message, ended.result);
   if (late) context_.discard(turn.node(), number, late->deltas, late->kind, late->reason);
 }

@@ -1,5 +1,6 @@
 #include "turn/turn_runner.hpp"
 
+#include "core/code_points.hpp"
 #include "core/transitions.hpp"
 #include "tools/protocol.hpp"
 #include "tools/text_protocol.hpp"
@@ -94,6 +95,7 @@ std::shared_ptr<const TurnResult> handler_result(TurnOutcome outcome, Errc code,
     result->outcome = outcome;
     result->error = {code, std::string(problem)};
     if (!why.empty()) result->error.message.append(": ").append(why);
+    core::make_displayable(result->error.message);
     return result;
   } catch (const std::bad_alloc&) {
     static const TurnResult stopped{.outcome = TurnOutcome::stopped},

@@ -145,6 +145,6 @@ void run_turn() {
 
 }  // namespace
 
-TEST_CASE("a turn completes only with an answer that matches", "[property][turn][X46]") {
+TEST_CASE("a turn completes only with an answer that matches", "[property][turn][X52]") {
   prop("it completes with the first answer that matches, or fails after the last one", run_turn);
 }

@@ -296,8 +296,8 @@ void World::on_verb_done(const Asked& asked, const json& body) {
     verdict_.require(!is_exact || gates_.may_create(id), "G2",
                      "an agent was created behind a closed gate: below " + id);
     const std::string made = text_in(body["agent"], "id");
-    const auto found = run_->tree->find(made);
-    if (stored && is_exact && !gates_.may_go(id) && found && !may_go_with_call(people_, found.value()))
+    const auto child = run_->tree->find(made);
+    if (stored && is_exact && !gates_.may_go(id) && child && !may_go_with_call(people_, child.value()))
       people_.created.insert(made);
   }
   if (request == Request::terminate_task) people_.tasks.says_terminated(asked.about.task);

@@ -112,7 +112,7 @@ constexpr std::size_t recorded_answer_points = 199;
 }  // namespace
 
 TEST_CASE("every verb at every suspension point of a turn whose answer is checked",
-          "[stop][tools][G1][G4][G5][G7][G8][G10][X46]") {
+          "[stop][tools][G1][G4][G5][G7][G8][G10][X52]") {
   AnswerStory dry(0, Injection::none);
   CHECK(dry.run() == "");
   const std::size_t points = dry.points();

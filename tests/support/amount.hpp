@@ -1,6 +1,6 @@
 // How much of a long test runs. A test that repeats one scenario (at each suspension point, for each
 // allocation, in many rounds of a race) has a whole amount, and a sample for `scripts/test --quick` and for
-// the lanes of `scripts/test` with sanitizers, unless these run alone.
+// the lanes of `scripts/test`, unless these run alone.
 #pragma once
 
 #include <cstdlib>

@@ -38,7 +38,7 @@ struct Quiet {
 }  // namespace
 
 TEST_CASE("at its deadline a turn closes the connection of a server that never answers",
-          "[openai][turn][deadline][X50][G5][G6]") {
+          "[openai][turn][deadline][X53][G5][G6]") {
   const bool begins = GENERATE(false, true);  // to answer
   Quiet f([begins](Peer& peer) {
     peer.read_request();
@@ -77,7 +77,7 @@ TEST_CASE("at its deadline a turn closes the connection of a server that never a
 }
 
 TEST_CASE("a deadline in an endless answer after tools leaves a valid history",
-          "[openai][turn][tools][deadline][X50][G6][G8]") {
+          "[openai][turn][tools][deadline][X53][G6][G8]") {
   TurnFixture f(0);
   const Agent agent = f.ask(sum, {.limits = {.turn_timeout = 300ms}});
   REQUIRE(f.drive_to_end());

@@ -1,9 +1,12 @@
 // A host forks, and its child destroys what it has copies of: the parent must not notice.
 #include "support/catch.hpp"
+#include "support/console/console_life.hpp"
 #include "support/store/guarded_store.hpp"
 #include "support/store/store_folder.hpp"
+#include "support/wire/socket_server.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/console.hpp>
 #include <agentcore/executor.hpp>
 #include <agentcore/http_llm_client.hpp>
 #include <agentcore/llm_router.hpp>
@@ -13,6 +16,7 @@
 #include <agentcore/terminate_scope.hpp>
 #include <agentcore/testing/scripted_client.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -182,6 +186,62 @@ TEST_CASE("a forked child that destroys its copy of a tree calls no tool and no 
   CHECK(cuts == 0);
   CHECK(agent.state().value() == AgentState::idle);
   CHECK(agent.conversation().value().back().content() == "done");
+}
+
+// A socket is shared with the child: a shutdown there would end the parent's stream, or close its viewer.
+TEST_CASE("a forked child ends no stream and no viewer of its parent", "[fork][console][G5]") {
+  const auto chunk = [](std::string_view text) {
+    return R"(data: {"choices":[{"index":0,"delta":{"content":")" + std::string(text) + "\"}}]}\n\n";
+  };
+  test::SocketServer server([&](test::Peer& peer) {
+    peer.read_request();
+    peer.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + chunk("one "));
+    if (!peer.wait_step()) return;
+    peer.write(chunk("two") + R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})" +
+               "\n\ndata: [DONE]\n\n");
+  });
+  std::optional<Runtime> runtime(std::in_place);
+  std::optional<HttpLlmClient> http(std::in_place, *runtime,
+                                    HttpLlmOptions{.base_url = server.url() + "/v1", .model = "m"});
+  std::optional<AgentTree> tree(std::in_place, *runtime, TreeOptions{.llm = &*http});
+  std::unique_ptr<Console> console = Console::open(*runtime, {.port = 0}).value();
+  Subscription shown = console->show(*tree);
+  std::string text;
+  Subscription deltas = tree->on<DeltaReceived>([&](const DeltaReceived& delta) { text += delta.text; });
+  const auto drive = [&](const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!done() && std::chrono::steady_clock::now() < end) runtime->run_for(std::chrono::milliseconds(1));
+    return done();
+  };
+  test::ConsoleClient viewer(console->port());
+  viewer.send("GET /api/events HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(console->port()) + "\r\n\r\n");
+  const auto sees = [&](std::string_view what) {
+    viewer.receive();
+    return viewer.received().find(what) != std::string::npos;
+  };
+  REQUIRE(drive([&] { return sees("text/event-stream"); }));
+  const Agent agent = tree->create({.id = "a"}).value();
+  REQUIRE(agent.send("go").accepted());
+  REQUIRE(drive([&] { return text == "one "; }));
+
+  const bool by_mistake = GENERATE(false, true);
+  CHECK(status_of_child([&] {
+          if (by_mistake) static_cast<void>(agent.stop());
+          shown.reset();
+          console.reset();
+          deltas.reset();
+          tree.reset();
+          http.reset();
+          runtime.reset();
+        }) == 0);
+
+  CHECK(server.closed() == 0);
+  server.step();
+  CHECK(drive([&] { return text == "one two" && !agent.busy(); }));
+  CHECK(agent.conversation().value().back().content() == "one two");
+  REQUIRE(tree->create({.id = "after the fork"}));
+  CHECK(drive([&] { return sees("after the fork"); }));
+  CHECK_FALSE(viewer.ended());
 }
 
 TEST_CASE("the lock of a store stays with the parent of a forked child", "[fork][store]") {

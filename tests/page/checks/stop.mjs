@@ -7,7 +7,7 @@ const tree = ['lead', 'lead/scout', 'lead/editor', 'other'];
 const resource = 'Failed to load resource';
 
 export const checks = [
-  {name: 'stop: shown at once for the subtree, and confirmed by the server; resume opens it again', tags: '[H10][H11]', server: {agents: tree}, async body({api, open}) {
+  {name: 'stop: shown at once for the subtree, and confirmed by the server; resume opens it again', tags: '[H10][H11][X47]', server: {agents: tree}, async body({api, open}) {
     const page = await open();
     await api.send('scout', 'go');
     await untilStatus(page, 'scout', 'waiting_llm');

@@ -1,5 +1,5 @@
-// One poll() does all that is ready, however slow the machine is: without it, a test that polls once and looks
-// depends on the four milliseconds of RuntimeOptions::poll_budget.
+// One poll() does all that is ready, however slow the machine is: without it, a test that polls once and
+// looks depends on the four milliseconds of RuntimeOptions::poll_budget.
 #pragma once
 
 #include <agentcore/runtime.hpp>

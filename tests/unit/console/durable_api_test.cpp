@@ -86,7 +86,8 @@ HttpAnswer send(ConsoleLife& life, const Change& change, std::string& message) {
 
 }  // namespace
 
-TEST_CASE("what a request has changed is in the store when it is answered", "[console][durable][X37][G13]") {
+TEST_CASE("what a request has changed is in the store when it is answered",
+          "[console][durable][X37][G13][X46]") {
   const std::vector<Change> changes{
       {"POST /api/agents", R"({"id":"a"})", "idle"},
       {"POST /api/agent/a/pause", "", "idle, paused"},
@@ -193,7 +194,7 @@ TEST_CASE("a request that changes nothing waits for the change that did", "[cons
   CHECK(state_after_crash(life, "a") == "stopped");
 }
 
-TEST_CASE("with wait=gate an answer does not wait for the store", "[console][durable][X37]") {
+TEST_CASE("with wait=gate an answer does not wait for the store", "[console][durable][X37][X46]") {
   KeepingExecutor executor;
   StoredConsole life({.executor = &executor});
   life.let_wait(life.create("a"));

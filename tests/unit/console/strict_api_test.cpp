@@ -63,7 +63,7 @@ TEST_CASE("no route ignores a parameter that it does not know", "[console]") {
   CHECK(life.get("/?from=mail").status == 200);
 }
 
-TEST_CASE("an abort drops what waits if it is asked to", "[console][X3]") {
+TEST_CASE("an abort drops what waits if it is asked to", "[console][X3][X49]") {
   for (const bool clears : {false, true}) {
     CAPTURE(clears);
     ConsoleLife life;

@@ -43,7 +43,7 @@ struct TaskLife : HasClock, ConsoleLife {
 
 }  // namespace
 
-TEST_CASE("the agent of a task is deleted some time after its task", "[console][tasks]") {
+TEST_CASE("the agent of a task is deleted some time after its task", "[console][tasks][X48]") {
   TaskLife life;
   const std::string agent = life.task();
   life.pass(minutes(10) - std::chrono::milliseconds(1));
@@ -78,7 +78,7 @@ TEST_CASE("an agent whose task runs is not deleted", "[console][tasks]") {
   CHECK(life.tree->size() == 1);
 }
 
-TEST_CASE("the agent of a task that is used for more stays", "[console][tasks]") {
+TEST_CASE("the agent of a task that is used for more stays", "[console][tasks][X48]") {
   TaskLife life;
   const auto stays = [&](const auto& use) {
     const std::string agent = life.task();

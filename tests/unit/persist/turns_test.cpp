@@ -218,11 +218,11 @@ TEST_CASE("a safe call that had begun is never said not to have, whatever ends i
           "[persist][turns][begin][G9][G14]") {
   MemoryStore store;
   Tools before;
-  begin(store, before, {call("c1", "safe")});
+  begin(store, before, {call("c1", "safe")}, {.limits = {.turn_timeout = std::chrono::hours(1)}});
   REQUIRE(before.begun == std::vector<std::string>{"safe c1"});
   // The program of the next life.
   const std::string how = GENERATE("interrupt", "stop", "cancel", "policy", "schema", "approval", "pause",
-                                   "no tool", "another restart");
+                                   "deadline", "no tool", "another restart");
   CAPTURE(how);
   TreeOptions tree;
   if (how == "policy")
@@ -241,7 +241,9 @@ TEST_CASE("a safe call that had begun is never said not to have, whatever ends i
     CHECK(life.find("a").pause().took_effect());
     poll(life);
   }
-  Life life(store, tools.options(), tree);
+  LaterClock clock;
+  if (how == "deadline") clock.shift = std::chrono::hours(2);
+  Life life(store, tools.options(), tree, {.clock = &clock});
   Ends ends(life);
   life.llm.enqueue(answer("done"));
   const Agent agent = life.find("a");

@@ -8,17 +8,23 @@
 #include "support/store/guarded_store.hpp"
 
 #include <agentcore/agentcore.hpp>
+#include <agentcore/call_slots.hpp>
 #include <agentcore/checkpoint.hpp>
+#include <agentcore/console.hpp>
 #include <agentcore/conversation.hpp>
+#include <agentcore/http_llm_client.hpp>
+#include <agentcore/llm_router.hpp>
 #include <agentcore/loop_attachment.hpp>
 #include <agentcore/terminate_scope.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,9 +127,13 @@ struct Stage {
   Runtime runtime{test::unhurried()};
   LoopAttachment attachment{runtime};
   FakeClient llm;
+  std::shared_ptr<CallSlots> slots = std::make_shared<CallSlots>(runtime);
+  LlmRouter router{runtime, {.routes = {{.client = &llm, .endpoint = "local"}}, .call_slots = slots}};
+  HttpLlmClient http{runtime, {.base_url = "http://127.0.0.1:9/v1", .model = "m"}};
   HeldTool held;
   std::shared_ptr<ToolRegistry> tools = std::make_shared<ToolRegistry>();
   std::optional<AgentTree> tree;
+  std::unique_ptr<Console> console;
   int wakes = 0;
   int descriptor = -1, attached = -1;
   Subscription wake;
@@ -278,6 +288,23 @@ const std::vector<Step>& steps() {
       {"finish", Due::stored, [](Stage& s) { s.llm.answer("thinks", "words"); }},
       {"finish with calls", Due::step,
        [](Stage& s) { s.llm.call_tools("thinks", {{.id = "x", .name = "missing"}}); }},
+      // Clients, their slots, and the console
+      {"chat of a client", Due::always, [](Stage& s) { s.http.chat({}, {}, ChatSink({}, [](auto&&) {})); }},
+      {"chat of a router", Due::never, [](Stage& s) { s.router.chat({}, {}, ChatSink({}, [](auto&&) {})); }},
+      {"set_endpoint", Due::always,
+       [](Stage& s) {
+         s.slots->set_endpoint("local", {.calls = 1});
+         for (int i = 0; i < 2; ++i) s.router.chat({}, {}, ChatSink({}, [](auto&&) {}));
+         s.rest();
+         REQUIRE(s.slots->waiting() == 1);
+         s.slots->set_endpoint("local", {.calls = 2});
+       }},
+      {"show", Due::never,
+       [](Stage& s) {
+         s.console = Console::open(s.runtime, {.port = 0}).value();
+         s.rest();
+         s.subscriptions.push_back(s.console->show(*s.tree));
+       }},
       // Runtime
       {"post", Due::always, [](Stage& s) { s.runtime.post([] {}); }},
       {"call_after", Due::never, [](Stage& s) { s.timers.push_back(s.runtime.call_after(1h, [] {})); }},
@@ -330,14 +357,17 @@ TEST_CASE("each function of the host wakes the loop for the work that it leaves"
 TEST_CASE("the table of functions that wake the loop names each public function of the loop thread",
           "[persist][loop][wake]") {
   // They read, or they are tested by the cases of their own.
-  std::set<std::string> known{"questions",     "grants",  "tasks",    "message",        "roots",
-                              "busy",          "parent",  "children", "queued",         "conversation",
-                              "context",       "spent",   "role",     "model",          "conversation_page",
-                              "turns",         "poll",    "run_for",  "run_until_idle", "poll_descriptor",
-                              "next_deadline", "on_wake", "random",   "cancel",         "restore"};
+  std::istringstream others(
+      "questions grants tasks message roots busy parent children queued conversation "
+      "context spent role model conversation_page turns poll run_for run_until_idle "
+      "poll_descriptor next_deadline on_wake random cancel restore open_calls "
+      "call_slots is_circuit_open running waiting has_active_request receipts port url "
+      "open make");
+  std::set<std::string> known{std::istream_iterator<std::string>(others), {}};
   for (const Step& step : steps()) known.insert(step.name.substr(0, step.name.find(' ')));
   for (const char* header :
-       {"agent_tree.hpp", "agent.hpp", "checkpoint.hpp", "terminate_scope.hpp", "runtime.hpp", "tool.hpp"}) {
+       {"agent_tree.hpp", "agent.hpp", "checkpoint.hpp", "terminate_scope.hpp", "runtime.hpp", "tool.hpp",
+        "call_slots.hpp", "llm_router.hpp", "http_llm_client.hpp", "console.hpp"}) {
     const std::set<std::string> functions = loop_thread_functions_in(header);
     CAPTURE(header);
     CHECK_FALSE(functions.empty());

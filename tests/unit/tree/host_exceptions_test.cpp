@@ -276,6 +276,7 @@ TEST_CASE("a clock cannot throw", "[loop][host_exceptions][G16]") {
   Clock& any = clock;
   STATIC_REQUIRE(noexcept(any.now()));
   STATIC_REQUIRE(noexcept(any.wall_time()));
+  STATIC_REQUIRE(noexcept(any.boot_time()));
   constexpr Duration step(1);
   STATIC_REQUIRE(noexcept(any.advance(step)));
   CHECK(any.now() == any.now());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 using namespace agentcore;
@@ -76,6 +77,29 @@ TEST_CASE("the result of an interrupted handler says why", "[tree][interrupt][I5
   t.settle();
   REQUIRE(result);
   CHECK(result->error.message == "Esc");
+}
+
+TEST_CASE("foreign bytes in the error of a turn are shown as escapes", "[tree][interrupt][abort]") {
+  ToolTurn t;
+  const std::string foreign = "a\x1b]0;title\x07\xff";
+  const std::string how = GENERATE("interrupt", "abort", "error of the client", "exception");
+  CAPTURE(how);
+  if (how == "exception") {
+    const Agent agent =
+        t.root("a", {.handler = [&](const Agent&, const Message&) { throw std::runtime_error(foreign); }});
+    CHECK(agent.send("go"));
+  } else {
+    const Agent agent = t.agent();
+    t.ask(agent);
+    if (how == "interrupt") CHECK(agent.interrupt({.reason = foreign}).took_effect());
+    if (how == "abort") CHECK(agent.abort({.reason = foreign}).took_effect());
+    if (how == "error of the client")
+      t.llm->finish(t.llm->call(0), ChatOutcome::failed({Errc::network_error, foreign}));
+  }
+  t.settle();
+  REQUIRE(t.result);
+  CAPTURE(t.error.message);
+  CHECK(t.error.message.ends_with("a\\u001b]0;title\\u0007\xef\xbf\xbd"));
 }
 
 TEST_CASE("no log record names its agent twice", "[tree][interrupt][abort][A15]") {

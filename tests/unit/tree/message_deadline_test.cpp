@@ -29,7 +29,7 @@ std::vector<std::string> texts(const Agent& agent) {
 
 }  // namespace
 
-TEST_CASE("a message that waits is dropped at its deadline", "[tree][messages][deadline][X50]") {
+TEST_CASE("a message that waits is dropped at its deadline", "[tree][messages][deadline][X53]") {
   Waiting t;
   const Agent agent = t.root("a");
   t.ask(agent);
@@ -52,7 +52,7 @@ TEST_CASE("a message that waits is dropped at its deadline", "[tree][messages][d
   CHECK_FALSE(t.llm->find("a")->request.deadline);
 }
 
-TEST_CASE("a message without a callback is dropped at its deadline", "[tree][messages][deadline][X50]") {
+TEST_CASE("a message without a callback is dropped at its deadline", "[tree][messages][deadline][X53]") {
   Waiting t;
   const Agent agent = t.root("a");
   t.ask(agent);
@@ -61,7 +61,7 @@ TEST_CASE("a message without a callback is dropped at its deadline", "[tree][mes
   CHECK(t.seen.count("dropped a one deadline_exceeded") == 1);
 }
 
-TEST_CASE("a message that is taken after its deadline begins no turn", "[tree][messages][deadline][X50]") {
+TEST_CASE("a message that is taken after its deadline begins no turn", "[tree][messages][deadline][X53]") {
   Waiting t;
   int handled = 0;
   const bool has_handler = GENERATE(true, false);

@@ -60,7 +60,7 @@ TEST_CASE("a broken or empty schema of answers is refused when the agent is crea
   CHECK(t.tree->create({.model = {.response_format = {.kind = ResponseFormat::Kind::json_object}}}));
 }
 
-TEST_CASE("a schema of answers that cannot be checked is refused unless it is not validated", "[tree][X46]") {
+TEST_CASE("a schema of answers that cannot be checked is refused unless it is not validated", "[tree][X52]") {
   for (const char* bad :
        {R"({"type":7})", R"({"properties":[]})", R"({"$ref":"https://example.com/a.json"})"}) {
     INFO(bad);

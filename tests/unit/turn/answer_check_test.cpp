@@ -33,7 +33,7 @@ std::string problem_of_object(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the reason for an answer that does not match names the place", "[turn][X46]") {
+TEST_CASE("the reason for an answer that does not match names the place", "[turn][X52]") {
   CHECK(problem_of(R"({"age":7})") == "");
   CHECK(problem_of(" \n{\"age\":7,\"names\":[\"a\"]}\n") == "");
   CHECK(problem_of("{}") == "answer.age is required");
@@ -43,7 +43,7 @@ TEST_CASE("the reason for an answer that does not match names the place", "[turn
   CHECK(problem_of("[]") == "answer must be object");
 }
 
-TEST_CASE("a text that is not JSON does not match", "[turn][X46]") {
+TEST_CASE("a text that is not JSON does not match", "[turn][X52]") {
   CHECK(problem_of("") == "the answer is empty");
   CHECK(problem_of(" \r\n\t") == "the answer is empty");
   CHECK(problem_of("seven") == "the answer is not valid JSON: there is an error at byte 1 of 5");
@@ -53,7 +53,7 @@ TEST_CASE("a text that is not JSON does not match", "[turn][X46]") {
   CHECK(problem_of("{\"age\":7,\"names\":[\"\xff\"]}").find("not valid JSON") != std::string::npos);
 }
 
-TEST_CASE("an answer that is one Markdown code fence of JSON matches", "[turn][X46]") {
+TEST_CASE("an answer that is one Markdown code fence of JSON matches", "[turn][X52]") {
   CHECK(problem_of("```json\n{\"age\":7}\n```") == "");
   CHECK(problem_of(" \n```JSON \r\n\n{\"age\":7}\r\n  ``` \n") == "");
   CHECK(problem_of("```\n{\"age\":7,\"names\":[\"```\"]}\n```") == "");
@@ -61,7 +61,7 @@ TEST_CASE("an answer that is one Markdown code fence of JSON matches", "[turn][X
   CHECK(problem_of("```json\n\n```") == "the answer is empty");
 }
 
-TEST_CASE("an answer with words around a Markdown code fence is refused with this reason", "[turn][X46]") {
+TEST_CASE("an answer with words around a Markdown code fence is refused with this reason", "[turn][X52]") {
   const std::string fenced =
       "the answer is not valid JSON: it has a Markdown code fence (```); it must be the JSON alone";
   CHECK(problem_of("```json\n{\"age\":7}\n``` That is it.") == fenced);
@@ -74,7 +74,7 @@ TEST_CASE("an answer with words around a Markdown code fence is refused with thi
   CHECK(problem_of(R"({"age":7,"names":["```json"]})") == "");
 }
 
-TEST_CASE("without a schema any JSON object matches", "[turn][X46]") {
+TEST_CASE("without a schema any JSON object matches", "[turn][X52]") {
   CHECK(problem_of_object("{}") == "");
   CHECK(problem_of_object(R"({"a":[1,{"b":null}]})") == "");
   for (const char* const other : {"[]", "7", "null", "\"text\"", "true"})
@@ -82,13 +82,13 @@ TEST_CASE("without a schema any JSON object matches", "[turn][X46]") {
   CHECK(problem_of_object("{} {}").find("not valid JSON") != std::string::npos);
 }
 
-TEST_CASE("a schema may describe answers that are no objects", "[turn][X46]") {
+TEST_CASE("a schema may describe answers that are no objects", "[turn][X52]") {
   const auto check = check_of(R"({"type":"array","items":{"type":"integer"}})");
   CHECK(check->problem_of("[1,2]") == "");
   CHECK(check->problem_of("[1,\"2\"]") == "answer[1] must be integer");
 }
 
-TEST_CASE("a deep or a long answer is refused with a short reason", "[turn][X46][G15]") {
+TEST_CASE("a deep or a long answer is refused with a short reason", "[turn][X52][G15]") {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   const auto any = check_of(R"({"description":"anything"})");
   CHECK(any->problem_of(nested(64)) == "");
@@ -104,7 +104,7 @@ TEST_CASE("a deep or a long answer is refused with a short reason", "[turn][X46]
   CHECK(no_texts->problem_of(many + "]") == "answer takes too long to check: make it smaller");
 }
 
-TEST_CASE("the correction has the reason and the form of the answer", "[turn][X46]") {
+TEST_CASE("the correction has the reason and the form of the answer", "[turn][X52]") {
   CHECK(check_of(person)->correction("answer.age is required") ==
         "Your last answer was not accepted: answer.age is required. Answer again, with nothing but JSON that "
         "matches the required schema: no words before or after it, and no Markdown.");
@@ -113,7 +113,7 @@ TEST_CASE("the correction has the reason and the form of the answer", "[turn][X4
         "object: no words before or after it, and no Markdown.");
 }
 
-TEST_CASE("a check is made once per schema and only where answers are checked", "[turn][X46]") {
+TEST_CASE("a check is made once per schema and only where answers are checked", "[turn][X52]") {
   AnswerChecks checks;
   const auto get = [&checks](const ResponseFormat& format) {
     auto made = checks.get(format);
@@ -132,7 +132,7 @@ TEST_CASE("a check is made once per schema and only where answers are checked", 
   CHECK(object == get({.kind = Kind::json_object}));
 }
 
-TEST_CASE("a check is freed with its last agent", "[turn][X46][G13]") {
+TEST_CASE("a check is freed with its last agent", "[turn][X52][G13]") {
   AnswerChecks checks;
   std::weak_ptr<const AnswerCheck> freed;
   for (int i = 0; i < 200; ++i) {
@@ -145,7 +145,7 @@ TEST_CASE("a check is freed with its last agent", "[turn][X46][G13]") {
   }
 }
 
-TEST_CASE("a schema whose agents have all gone is compiled once for the next ones", "[turn][X46]") {
+TEST_CASE("a schema whose agents have all gone is compiled once for the next ones", "[turn][X52]") {
   AnswerChecks checks;
   const ResponseFormat format{.kind = Kind::json_schema, .schema = person};
   CHECK(*checks.get(format));

@@ -145,7 +145,7 @@ TEST_CASE("without a whole summary the messages are left out, and the turn goes 
     Errc error;
   };
   const Ending endings[] = {
-      {ChatOutcome::failed({Errc::network_error, "no network"}), "half", Errc::network_error},
+      {ChatOutcome::failed({Errc::network_error, "no \x1b network"}), "half", Errc::network_error},
       {ChatOutcome::cancelled(), "half", Errc::invalid_answer},
       {ChatOutcome::completed(FinishReason::length), "cut o", Errc::invalid_answer},
       {ChatOutcome::completed(FinishReason::refusal), "I will not.", Errc::invalid_answer},
@@ -163,6 +163,7 @@ TEST_CASE("without a whole summary the messages are left out, and the turn goes 
     t.ask(agent, "four");
     t.end_summary(ending.outcome, ending.text);
     CHECK(error.code == ending.error);
+    CHECK((error.code != Errc::network_error || error.message.ends_with("no \\u001b network")));
     CHECK(joined(t.seen.with("compact")) == "compacts a");
     CHECK(t.seen.count("not-compacted a") == 1);
     CHECK_FALSE(t.summarises());
@@ -214,7 +215,7 @@ TEST_CASE("while summaries fail, each request begins as the one before", "[turn]
   for (const char* question : {"four", "five", "six"}) {
     t.ask(agent, question);
     REQUIRE(t.summarises());
-    t.end_summary(ChatOutcome::failed({Errc::network_error, "no network"}), "half");
+    t.end_summary(ChatOutcome::failed({Errc::network_error, "no \x1b network"}), "half");
     const std::vector<ChatMessage>& now = t.request().messages;
     REQUIRE(now.size() > before.size());
     CHECK(std::equal(before.begin(), before.end(), now.begin()));
@@ -235,7 +236,7 @@ TEST_CASE("after many summaries that failed, several in a row lose no message",
     names.emplace_back(name);
     t.ask(agent, name + long_text);
     REQUIRE(t.summarises());
-    t.end_summary(ChatOutcome::failed({Errc::network_error, "no network"}), "half");
+    t.end_summary(ChatOutcome::failed({Errc::network_error, "no \x1b network"}), "half");
     REQUIRE_FALSE(t.summarises());
     t.answer("re " + std::string(name) + long_text);
   }
@@ -278,7 +279,7 @@ TEST_CASE("what the first of several summaries stands for stays summarised when 
   const Agent agent = t.with_history();
   for (const char* name : {"four", "five", "six", "seven"}) {
     t.ask(agent, name + long_text);
-    t.end_summary(ChatOutcome::failed({Errc::network_error, "no network"}), "half");
+    t.end_summary(ChatOutcome::failed({Errc::network_error, "no \x1b network"}), "half");
     t.answer("re " + std::string(name) + long_text);
   }
   t.ask(agent, "eight");
@@ -290,7 +291,7 @@ TEST_CASE("what the first of several summaries stands for stays summarised when 
   REQUIRE(changes.size() == 2);
   CHECK(changes[0].used);
   CHECK(changes[0].tokens_after > 1000);  // with what the second one is for
-  t.end_summary(ChatOutcome::failed({Errc::network_error, "no network"}), "half");
+  t.end_summary(ChatOutcome::failed({Errc::network_error, "no \x1b network"}), "half");
   CHECK_FALSE(t.summarises());
   CHECK(t.sent(agent).starts_with("sum:first, "));
   CHECK(t.sent(agent).ends_with(", eight"));

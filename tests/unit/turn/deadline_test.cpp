@@ -46,7 +46,7 @@ struct Deadline : ToolTurn {
 
 }  // namespace
 
-TEST_CASE("a deadline ends a model call and the agent goes on", "[turn][deadline][X50][G5]") {
+TEST_CASE("a deadline ends a model call and the agent goes on", "[turn][deadline][X53][G5]") {
   for (const OnStop how : {OnStop::post, OnStop::at_once, OnStop::deaf}) {
     Deadline t;
     t.llm->on_stop = how;
@@ -78,7 +78,7 @@ TEST_CASE("a deadline ends a model call and the agent goes on", "[turn][deadline
 }
 
 TEST_CASE("a text that comes after the deadline is told as discarded after the end of its turn",
-          "[turn][deadline][late][X50][G7]") {
+          "[turn][deadline][late][X53][G7]") {
   Deadline t;
   t.llm->on_stop = OnStop::at_once;  // the outcome comes while the call is being cut
   const Agent agent = t.limited();
@@ -91,7 +91,7 @@ TEST_CASE("a text that comes after the deadline is told as discarded after the e
   CHECK(t.seen.index("ended a 1 failed") < t.seen.index("discarded a 1 text"));
 }
 
-TEST_CASE("the earlier one of the two limits is the deadline of a turn", "[turn][deadline][X50]") {
+TEST_CASE("the earlier one of the two limits is the deadline of a turn", "[turn][deadline][X53]") {
   struct Case {
     Duration timeout;
     std::optional<Duration> deadline;  // of the message, after it was sent
@@ -134,7 +134,7 @@ TEST_CASE("a deadline of no_limit is none", "[turn][deadline]") {
 }
 
 TEST_CASE("a deadline ends tool calls and the model reads what became of them",
-          "[turn][deadline][X50][G8][G9]") {
+          "[turn][deadline][X53][G8][G9]") {
   Deadline t;
   const Agent agent = t.limited();
   t.ask(agent);
@@ -159,7 +159,7 @@ TEST_CASE("a deadline ends tool calls and the model reads what became of them",
 }
 
 TEST_CASE("a tool that ignores the deadline is given up while its agent works on",
-          "[turn][deadline][X50][G5]") {
+          "[turn][deadline][X53][G5]") {
   Deadline t;
   const Agent agent = t.limited();
   t.ask(agent);
@@ -180,7 +180,7 @@ TEST_CASE("a tool that ignores the deadline is given up while its agent works on
   CHECK(t.tree->tasks().empty());
 }
 
-TEST_CASE("a deadline ends a question to a person", "[turn][deadline][X50][G5]") {
+TEST_CASE("a deadline ends a question to a person", "[turn][deadline][X53][G5]") {
   Deadline t;
   t.tools->add(make_ask_human_tool());
   const Agent agent = t.limited();
@@ -203,7 +203,7 @@ TEST_CASE("a deadline ends a question to a person", "[turn][deadline][X50][G5]")
   t.check_over();
 }
 
-TEST_CASE("a deadline ends the wait for an approval", "[turn][deadline][X50][G5]") {
+TEST_CASE("a deadline ends the wait for an approval", "[turn][deadline][X53][G5]") {
   Deadline t;
   t.tools->add({{.name = "careful", .needs_approval = true}, t.held.start()});
   const Agent agent = t.limited();
@@ -244,7 +244,7 @@ TEST_CASE("a time-out of a tool or a question before the deadline leaves the tur
   CHECK(t.result->outcome == TurnOutcome::completed);
 }
 
-TEST_CASE("a deadline ends the wait for a slot and a back-off of the router", "[turn][deadline][X50][G5]") {
+TEST_CASE("a deadline ends the wait for a slot and a back-off of the router", "[turn][deadline][X53][G5]") {
   Deadline t;
   const bool backs_off = GENERATE(true, false);
   RouterOptions options;
@@ -295,7 +295,7 @@ TEST_CASE("a back-off that would end after the deadline of the turn fails it at 
   t.tree.reset();
 }
 
-TEST_CASE("nothing of a turn begins after its deadline when the loop is late", "[turn][deadline][X50][G1]") {
+TEST_CASE("nothing of a turn begins after its deadline when the loop is late", "[turn][deadline][X53][G1]") {
   Deadline t;
   const Agent agent = t.limited();
   t.ask(agent);
@@ -354,7 +354,7 @@ TEST_CASE("nothing of a turn begins after its deadline when the loop is late", "
   t.check_over();
 }
 
-TEST_CASE("a turn without time fails before its model call", "[turn][deadline][X50]") {
+TEST_CASE("a turn without time fails before its model call", "[turn][deadline][X53]") {
   Deadline t;
   const Agent agent = t.agent({.limits = {.turn_timeout = Duration(0)}});
   REQUIRE(agent.send("question"));
@@ -373,7 +373,7 @@ TEST_CASE("an agent may have a time-out of its turns and nothing else", "[turn][
   CHECK(t.seen.count("ended a 1 failed") == 1);
 }
 
-TEST_CASE("a deadline leaves children and background tasks alone", "[turn][deadline][X50]") {
+TEST_CASE("a deadline leaves children and background tasks alone", "[turn][deadline][X53]") {
   Deadline t;
   t.tools->add({{.name = "later", .mode = ToolMode::async}, t.held.start()});
   const Agent agent = t.limited({.limits = {.background_tasks = 1}});
@@ -501,7 +501,7 @@ TEST_CASE("a deadline that passes without memory ends the turn all the same", "[
 }
 
 TEST_CASE("of two limits of a turn the earlier one is named, and of equal ones that of the message",
-          "[turn][deadline][X50]") {
+          "[turn][deadline][X53]") {
   const Duration of_message = GENERATE(as<Duration>{}, 9s, 10s, 11s);
   Deadline t;
   const Agent agent = t.limited();

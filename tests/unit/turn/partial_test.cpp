@@ -79,7 +79,7 @@ TEST_CASE("a partial answer is kept with the mark of the end of its turn, howeve
 }
 
 TEST_CASE("nothing is kept of an answer by default, and nothing that is only white space",
-          "[turn][partial][G8][A19]") {
+          "[turn][partial][G8][A19][X50]") {
   for (const PartialAnswers kept : {PartialAnswers::drop, PartialAnswers::keep}) {
     ToolTurn t;
     AgentSpec spec;

@@ -55,7 +55,7 @@ struct ValidTurn : ToolTurn {
 
 }  // namespace
 
-TEST_CASE("an answer that matches completes the turn", "[turn][X46]") {
+TEST_CASE("an answer that matches completes the turn", "[turn][X52]") {
   ValidTurn t;
   t.answer(valid_age);
   REQUIRE(t.result);
@@ -66,7 +66,7 @@ TEST_CASE("an answer that matches completes the turn", "[turn][X46]") {
   CHECK(t.history() == "user:question, assistant:" + valid_age);
 }
 
-TEST_CASE("an answer in a code fence completes the turn with the JSON alone", "[turn][X46]") {
+TEST_CASE("an answer in a code fence completes the turn with the JSON alone", "[turn][X52]") {
   ValidTurn t;
   const std::string fenced = "```json\n" + std::string(valid_age) + "\n```";
   t.answer(fenced);
@@ -77,7 +77,7 @@ TEST_CASE("an answer in a code fence completes the turn with the JSON alone", "[
   CHECK(t.history() == "user:question, assistant:" + fenced);  // as the model said it
 }
 
-TEST_CASE("an answer that does not match is returned to the model with the reason", "[turn][X46][G8]") {
+TEST_CASE("an answer that does not match is returned to the model with the reason", "[turn][X52][G8]") {
   ValidTurn t({.system_prompt = "Be brief."});
   t.answer(no_age);
   CHECK_FALSE(t.result);
@@ -102,7 +102,7 @@ TEST_CASE("an answer that does not match is returned to the model with the reaso
   CHECK(t.messages(2).size() == 4);  // system, question, answer, question: nothing of the refused answer
 }
 
-TEST_CASE("a turn whose answers never match fails with invalid_answer", "[turn][X46][G8]") {
+TEST_CASE("a turn whose answers never match fails with invalid_answer", "[turn][X52][G8]") {
   ValidTurn t;
   t.answer("first");
   t.answer(no_age);
@@ -124,7 +124,7 @@ TEST_CASE("a turn whose answers never match fails with invalid_answer", "[turn][
   CHECK(t.history() == "user:question!failed, user:next, assistant:" + valid_age);
 }
 
-TEST_CASE("max_repairs limits how often the model is asked again in a turn", "[turn][X46]") {
+TEST_CASE("max_repairs limits how often the model is asked again in a turn", "[turn][X52]") {
   for (const std::uint16_t limit : std::vector<std::uint16_t>{0, 1, 3}) {
     CAPTURE(limit);
     ValidTurn failing({.limits = {.repairs = limit}});
@@ -149,7 +149,7 @@ TEST_CASE("max_repairs limits how often the model is asked again in a turn", "[t
   }
 }
 
-TEST_CASE("each request for another answer is counted and charged", "[turn][X46][G15]") {
+TEST_CASE("each request for another answer is counted and charged", "[turn][X52][G15]") {
   ValidTurn t({.model = {.max_tokens = 10}, .limits = {.budget = {.tokens = 10'000}}});
   for (const std::string& text : {no_age, valid_age}) {
     t.llm->delta("a", text);
@@ -170,7 +170,7 @@ TEST_CASE("each request for another answer is counted and charged", "[turn][X46]
   CHECK(poor.history() == "user:question!stopped");
 }
 
-TEST_CASE("a refused answer counts when the context is trimmed", "[turn][X46]") {
+TEST_CASE("a refused answer counts when the context is trimmed", "[turn][X52]") {
   ValidTurn t({.context = {.max_tokens = 400, .target_tokens = 300, .min_conversation_tokens = 0}});
   t.answer(valid_age);
   t.ask(t["a"], "next");
@@ -185,7 +185,7 @@ TEST_CASE("a refused answer counts when the context is trimmed", "[turn][X46]") 
   CHECK(t.histories_are_valid());
 }
 
-TEST_CASE("a format that is not validated accepts any text", "[turn][X46]") {
+TEST_CASE("a format that is not validated accepts any text", "[turn][X52]") {
   ResponseFormat format = age_format();
   format.validate = false;
   ValidTurn t({.model = {.response_format = format}});
@@ -195,7 +195,7 @@ TEST_CASE("a format that is not validated accepts any text", "[turn][X46]") {
   CHECK(t.result->text == "seven");
 }
 
-TEST_CASE("an answer that must be a JSON object is checked without a schema", "[turn][X46]") {
+TEST_CASE("an answer that must be a JSON object is checked without a schema", "[turn][X52]") {
   ValidTurn t({.model = {.response_format = {.kind = ResponseFormat::Kind::json_object}}});
   t.answer("[]");
   CHECK(t.messages(1).back().content().find("the answer is not a JSON object") != std::string::npos);
@@ -204,7 +204,7 @@ TEST_CASE("an answer that must be a JSON object is checked without a schema", "[
   CHECK(t.result->success());
 }
 
-TEST_CASE("an empty answer is returned to the model", "[turn][X46]") {
+TEST_CASE("an empty answer is returned to the model", "[turn][X52]") {
   ValidTurn t;
   t.answer("");
   REQUIRE(t.messages(1).size() == 3);
@@ -212,7 +212,7 @@ TEST_CASE("an empty answer is returned to the model", "[turn][X46]") {
   CHECK(t.messages(1)[2].content().find("the answer is empty") != std::string::npos);
 }
 
-TEST_CASE("only the answer that ends a turn is checked", "[turn][tools][X46]") {
+TEST_CASE("only the answer that ends a turn is checked", "[turn][tools][X52]") {
   ValidTurn t({}, true);
   t.call({add_call("x", 2, 2)}, "I add.");
   CHECK(t.seen.with("refused-answer").empty());
@@ -229,7 +229,7 @@ TEST_CASE("only the answer that ends a turn is checked", "[turn][tools][X46]") {
   CHECK(t.histories_are_valid());
 }
 
-TEST_CASE("a refused answer is no answer with tool calls", "[turn][tools][X18][X46]") {
+TEST_CASE("a refused answer is no answer with tool calls", "[turn][tools][X18][X52]") {
   ValidTurn t({.limits = {.tool_rounds = 1}}, true);
   t.answer("four");
   t.call({add_call("x", 2, 2)});
@@ -239,7 +239,7 @@ TEST_CASE("a refused answer is no answer with tool calls", "[turn][tools][X18][X
 }
 
 TEST_CASE("tool calls that cannot be read and answers that do not match share one limit",
-          "[turn][tools][X30][X46]") {
+          "[turn][tools][X30][X52]") {
   {
     ValidTurn t({.tool_protocol = ToolProtocol::text}, true);
     t.answer(unreadable_block);
@@ -272,7 +272,7 @@ TEST_CASE("tool calls that cannot be read and answers that do not match share on
   CHECK(t.histories_are_valid());
 }
 
-TEST_CASE("an answer that the model or a filter ended is not asked for again", "[turn][X46]") {
+TEST_CASE("an answer that the model or a filter ended is not asked for again", "[turn][X52]") {
   for (const auto& [end, words] : {std::pair{FinishReason::refusal, "; it is a refusal of the model"},
                                    std::pair{FinishReason::content_filter, "; a content filter ended it"}}) {
     ValidTurn t;
@@ -289,7 +289,7 @@ TEST_CASE("an answer that the model or a filter ended is not asked for again", "
   CHECK(t.messages(1).back().content().find("; it was cut off at a token limit.") != std::string::npos);
 }
 
-TEST_CASE("a turn that ends while the model is asked again has no answer", "[turn][X46][G8]") {
+TEST_CASE("a turn that ends while the model is asked again has no answer", "[turn][X52][G8]") {
   for (const std::string end : {"stop", "abort", "fail"}) {
     CAPTURE(end);
     ValidTurn t;
@@ -305,7 +305,7 @@ TEST_CASE("a turn that ends while the model is asked again has no answer", "[tur
   }
 }
 
-TEST_CASE("an observer of a refused answer may end the turn", "[turn][X46][G1]") {
+TEST_CASE("an observer of a refused answer may end the turn", "[turn][X52][G1]") {
   for (const std::string verb : {"stop", "terminate", "destroy"}) {
     CAPTURE(verb);
     ValidTurn t;
@@ -323,7 +323,7 @@ TEST_CASE("an observer of a refused answer may end the turn", "[turn][X46][G1]")
   }
 }
 
-TEST_CASE("a simulated answer is not checked", "[turn][X46]") {
+TEST_CASE("a simulated answer is not checked", "[turn][X52]") {
   ToolTurn t;
   AgentSpec spec;
   spec.model.response_format = age_format();
@@ -335,7 +335,7 @@ TEST_CASE("a simulated answer is not checked", "[turn][X46]") {
   CHECK(t.llm->calls() == 0);
 }
 
-TEST_CASE("a change of the agent keeps the check of its answers", "[turn][X46]") {
+TEST_CASE("a change of the agent keeps the check of its answers", "[turn][X52]") {
   ValidTurn t;
   t.answer(valid_age);
   CHECK(t["a"].set_model("other").has_value());
@@ -344,7 +344,7 @@ TEST_CASE("a change of the agent keeps the check of its answers", "[turn][X46]")
   CHECK(t.seen.with("refused-answer").size() == 1);
 }
 
-TEST_CASE("agents that share a spec are checked alike", "[turn][X46]") {
+TEST_CASE("agents that share a spec are checked alike", "[turn][X52]") {
   TreeFixture t;
   auto spec = std::make_shared<AgentSpec>();
   spec->model.response_format = age_format();
@@ -357,7 +357,7 @@ TEST_CASE("agents that share a spec are checked alike", "[turn][X46]") {
   CHECK(t.llm->calls() == 4);
 }
 
-TEST_CASE("a refused answer and its correction are a request in each dialect", "[turn][llm][X46]") {
+TEST_CASE("a refused answer and its correction are a request in each dialect", "[turn][llm][X52]") {
   for (const std::string& text : {no_age, std::string()}) {
     ValidTurn t({.system_prompt = "Be brief."});
     t.answer(text);
