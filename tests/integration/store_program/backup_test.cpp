@@ -124,7 +124,7 @@ TEST_CASE("a store is copied while its owner commits, and each copy is one state
   const Owner owner(folder.file());
   static_cast<void>(owner.commits());
   std::size_t most_during = 0;
-  for (int i = 0; i < 6 || (i < 200 && most_during < 2); ++i) {
+  for (int i = 0; i < amount(6, 2) || (i < 200 && most_during < 2); ++i) {
     const std::string copy = folder.file("copy " + std::to_string(i));
     while (owner.commits() == 4096) continue;
     const ProgramRun run = run_store_program({"backup", folder.file(), copy});
