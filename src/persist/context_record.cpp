@@ -1,12 +1,13 @@
 #include "persist/context_record.hpp"
 
 #include "llm/history_json.hpp"
+#include "persist/fields.hpp"
 #include "persist/history_record.hpp"
-#include "persist/json_fields.hpp"
-#include "persist/record_text.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace agentcore::detail::persist {
 
@@ -17,75 +18,83 @@ bool sends_all(const turn::SentContext& context) noexcept {
 
 namespace {
 
-std::string runs_json(const std::vector<bool>& marks) {
-  std::string runs = "[";
+// The marks of messages are the lengths of runs: first of those that are sent, then of those that are not,
+// and so on.
+std::vector<std::size_t> runs_of(const std::vector<bool>& marks) {
+  std::vector<std::size_t> runs{0};
   bool sent = true;
-  std::size_t length = 0;
   for (const bool mark : marks) {
-    if (mark != sent) {
-      RecordText::add_number(runs, length);
-      runs += ',';
-      length = 0;
-      sent = mark;
-    }
-    ++length;
+    if (mark != sent) runs.push_back(0);
+    sent = mark;
+    ++runs.back();
   }
-  RecordText::add_number(runs, length);
-  return runs += ']';
+  return runs;
 }
 
-std::string summary_json(const turn::Summary& summary) {
-  RecordText text;
-  text.add_json("message", to_json(summary.message, nullptr));
-  text.add("tokens", summary.tokens);
-  text.add("end", summary.end);
-  return text.take();
+std::vector<bool> marks_of(const std::vector<std::size_t>& runs, std::size_t most) {
+  std::vector<bool> marks;
+  bool sent = true;
+  for (const std::size_t run : runs) {
+    if (run > most - marks.size()) refuse_field("runs", "mark more messages than there are");
+    marks.insert(marks.end(), run, sent);
+    sent = !sent;
+  }
+  return marks;
 }
 
-// `least`: the end of the summary before it.
-turn::Summary read_summary(const json& entry, std::size_t least, std::size_t most) {
-  turn::Summary summary;
-  if (!entry.is_object()) refuse_field("summaries", "has an entry of another form");
-  Result<ChatMessage> message = llm::message_from_json(member_of(entry, "message"));
-  if (!message) refuse_field("summaries", "has a message that is invalid: " + message.error().message);
-  summary.message = *std::move(message);
-  need(entry, "tokens", summary.tokens);
-  need(entry, "end", summary.end);
-  if (summary.end < least || summary.end > most)
-    refuse_field("summaries", "stand for messages that are not there");
-  return summary;
+void check_summaries(const std::vector<turn::Summary>& summaries, std::size_t most) {
+  std::size_t least = 0;
+  for (const turn::Summary& summary : summaries) {
+    if (summary.end < least || summary.end > most)
+      refuse_field("summaries", "stand for messages that are not there");
+    least = summary.end;
+  }
+}
+
+void message_field(FieldWriter& io, const char* name, const ChatMessage& message) {
+  io.json_text(name, to_json(message, nullptr));
+}
+void message_field(FieldReader& io, const char* name, ChatMessage& message) {
+  Result<ChatMessage> read = llm::message_from_json(io.member(name));
+  if (!read) refuse_field("summaries", "has a message that is invalid: " + read.error().message);
+  message = *std::move(read);
 }
 
 }  // namespace
 
-// The marks of messages are the lengths of runs: first of those that are sent, then of those that are not,
-// and so on.
+template <typename Io, Of<turn::Summary> T>
+void fields(Io& io, T& summary) {
+  message_field(io, "message", summary.message);
+  io.need("tokens", summary.tokens);
+  io.need("end", summary.end);
+}
+
+namespace {
+
+template <typename Io, typename Context>
+void context_fields(Io& io, Context& context, std::vector<std::size_t>& runs) {
+  io.need("runs", runs);
+  io.field("lost_messages", context.lost_messages);
+  io.list("summaries", context.summaries);
+}
+
+}  // namespace
+
 std::string to_json(const turn::SentContext& context) {
-  RecordText text;
-  text.add_json("runs", runs_json(context.messages));
-  text.put("lost_messages", context.lost_messages);
-  if (!context.summaries.empty())
-    text.add_json("summaries", RecordText::array(context.summaries, summary_json));
-  return text.take();
+  FieldWriter io;
+  std::vector<std::size_t> runs = runs_of(context.messages);
+  context_fields(io, context, runs);
+  return io.take();
 }
 
 turn::SentContext read_context(std::string_view text, std::size_t most) {
   const ParsedRecord parsed(text);
-  const json& object = *parsed;
+  FieldReader io(*parsed);
   turn::SentContext context;
-  bool sent = true;
-  read_each(member_of(object, "runs"), "runs", [&](const json& run) {
-    std::size_t length = 0;
-    read_value(run, "runs", length);
-    if (length > most - context.messages.size()) refuse_field("runs", "mark more messages than there are");
-    context.messages.insert(context.messages.end(), length, sent);
-    sent = !sent;
-  });
-  get(object, "lost_messages", context.lost_messages);
-  get_each(object, "summaries", [&](const json& entry) {
-    const std::size_t least = context.summaries.empty() ? 0 : context.summaries.back().end;
-    context.summaries.push_back(read_summary(entry, least, most));
-  });
+  std::vector<std::size_t> runs;
+  context_fields(io, context, runs);
+  context.messages = marks_of(runs, most);
+  check_summaries(context.summaries, most);
   return context;
 }
 

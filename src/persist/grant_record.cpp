@@ -1,40 +1,29 @@
 #include "persist/grant_record.hpp"
 
-#include "persist/json_fields.hpp"
-#include "persist/record_text.hpp"
+#include "persist/fields.hpp"
 
 namespace agentcore::detail::persist {
 
+template <typename Io, Of<turn::StoredGrant> T>
+void fields(Io& io, T& grant) {
+  auto& covers = grant.covers;
+  io.need("id", grant.id);
+  io.need("tool", covers.tool);
+  io.number("scope", grant.scope, GrantScope::agent, GrantScope::subtree);
+  io.field("window", covers.window_id);
+  io.field("description", covers.description);
+  io.field("parameters", covers.parameters);
+  io.number("mode", covers.mode, ToolMode::sync, ToolMode::async);
+  io.field("arguments", covers.arguments);
+  io.field("key", covers.key);
+}
+
 std::string to_json(const turn::StoredGrant& grant) {
-  const turn::Coverage& covers = grant.covers;
-  RecordText text;
-  text.add("id", grant.id);
-  text.add("tool", std::string_view(covers.tool));
-  text.put_enum("scope", grant.scope, GrantScope::agent);
-  text.put("window", covers.window_id);
-  text.put("description", covers.description);
-  text.put("parameters", covers.parameters);
-  text.put_enum("mode", covers.mode, ToolMode::sync);
-  text.put("arguments", covers.arguments);
-  text.put("key", covers.key);
-  return text.take();
+  return FieldWriter::json_of(grant);
 }
 
 turn::StoredGrant read_grant(std::string_view text) {
-  const ParsedRecord parsed(text);
-  const json& object = *parsed;
-  turn::StoredGrant grant;
-  turn::Coverage& covers = grant.covers;
-  need(object, "id", grant.id);
-  need(object, "tool", covers.tool);
-  get_enum(object, "scope", grant.scope, GrantScope::subtree);
-  get(object, "window", covers.window_id);
-  get(object, "description", covers.description);
-  get(object, "parameters", covers.parameters);
-  get_enum(object, "mode", covers.mode, ToolMode::async);
-  get(object, "arguments", covers.arguments);
-  get(object, "key", covers.key);
-  return grant;
+  return record_of<turn::StoredGrant>(text);
 }
 
 }  // namespace agentcore::detail::persist

@@ -45,16 +45,11 @@ requires(!std::same_as<T, bool>) void read_value(const json& value, std::string_
   if (!fits) refuse_field(name, "is out of range");
   to = value.get<T>();
 }
-inline void read_value(const json& value, std::string_view name, std::vector<std::string>& to) {
+template <typename T>
+void read_value(const json& value, std::string_view name, std::vector<T>& to) {
   if (!value.is_array()) refuse_field(name, "is not an array");
   to.clear();
   for (const json& entry : value) read_value(entry, name, to.emplace_back());
-}
-
-// An entry of an array that has `size` entries.
-inline const json& entry_of(const json& list, std::string_view name, std::size_t index, std::size_t size) {
-  if (!list.is_array() || list.size() != size) refuse_field(name, "has an entry of another form");
-  return list[index];
 }
 
 // Keeps `value` if the object has no such member.
@@ -116,9 +111,5 @@ template <typename Read>
 void get_each(const json& object, const char* name, Read&& read) {
   if (const auto found = object.find(name); found != object.end()) read_each(*found, name, read);
 }
-
-std::string budget_json(const Budget& budget);
-// The budget may be invalid.
-Budget read_budget(const json& object);
 
 }  // namespace agentcore::detail::persist

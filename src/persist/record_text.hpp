@@ -29,6 +29,12 @@ class RecordText {
   void add(std::string_view name, const std::vector<std::string>& list) {
     add_json(name, array(list, [](const std::string& entry) { return string(entry); }));
   }
+  template <std::integral T>
+  void add(std::string_view name, const std::vector<T>& list) {
+    std::string& text = begin(name) += '[';
+    for (std::size_t i = 0; i < list.size(); ++i) add_number(i == 0 ? text : text += ',', list[i]);
+    text += ']';
+  }
   // `value`: as JSON.
   void add_json(std::string_view name, std::string_view value) { begin(name) += value; }
 

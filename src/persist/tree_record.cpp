@@ -1,30 +1,10 @@
 #include "persist/tree_record.hpp"
 
-#include "persist/json_fields.hpp"
-#include "persist/record_text.hpp"
+#include "persist/fields.hpp"
 
 #include <agentcore/store.hpp>
 
 namespace agentcore::detail::persist {
-
-std::string to_json(const TreeRecord& record) {
-  RecordText text;
-  text.add("format", record.format);
-  text.add("next_key", record.next_key);
-  text.add("next_spec", record.next_spec);
-  text.add("next_segment", record.next_segment);
-  text.add("generation", record.generation);
-  text.add("sequence", record.sequence);
-  text.add("questions", record.questions);
-  text.add("grants", record.grants);
-  text.add("identity", std::string_view(record.identity));
-  text.add("stopped", record.stopped);
-  text.add("paused", record.paused);
-  text.put("swept", record.swept);
-  text.add("epoch", record.epoch);
-  text.put("stop_unsettled", record.stop_unsettled);
-  return text.take();
-}
 
 namespace {
 
@@ -45,25 +25,32 @@ bool is_identity(std::string_view text) noexcept {
 
 }  // namespace
 
+template <typename Io, Of<TreeRecord> T>
+void fields(Io& io, T& record) {
+  io.need("format", record.format);
+  if (record.format > TreeRecord::format_now) return;  // the other fields may have changed
+  io.need("next_key", record.next_key);
+  io.need("next_spec", record.next_spec);
+  io.need("next_segment", record.next_segment);
+  io.need("generation", record.generation);
+  io.need("sequence", record.sequence);
+  io.always("questions", record.questions);
+  io.always("grants", record.grants);
+  io.always("identity", record.identity);
+  io.need("stopped", record.stopped);
+  io.need("paused", record.paused);
+  io.field("swept", record.swept);
+  io.always("epoch", record.epoch);
+  io.field("stop_unsettled", record.stop_unsettled);
+}
+
+std::string to_json(const TreeRecord& record) {
+  return FieldWriter::json_of(record);
+}
+
 TreeRecord read_tree(std::string_view text) {
-  const ParsedRecord parsed(text);
-  const json& object = *parsed;
-  TreeRecord record;
-  need(object, "format", record.format);
-  if (record.format > TreeRecord::format_now) return record;  // the other fields may have changed
-  need(object, "next_key", record.next_key);
-  need(object, "next_spec", record.next_spec);
-  need(object, "next_segment", record.next_segment);
-  need(object, "generation", record.generation);
-  need(object, "sequence", record.sequence);
-  get(object, "questions", record.questions);
-  get(object, "grants", record.grants);
-  get(object, "identity", record.identity);
-  get(object, "epoch", record.epoch);
-  get(object, "stop_unsettled", record.stop_unsettled);
-  need(object, "stopped", record.stopped);
-  need(object, "paused", record.paused);
-  get(object, "swept", record.swept);
+  const auto record = record_of<TreeRecord>(text);
+  if (record.format > TreeRecord::format_now) return record;
   check_key("next_key", record.next_key);
   check_key("next_spec", record.next_spec);
   check_key("next_segment", record.next_segment);

@@ -242,7 +242,6 @@ TEST_CASE("a safe call that had begun is never said not to have, whatever ends i
     poll(life);
   }
   LaterClock clock;
-  if (how == "deadline") clock.shift = std::chrono::hours(2);
   Life life(store, tools.options(), tree, {.clock = &clock});
   Ends ends(life);
   life.llm.enqueue(answer("done"));
@@ -252,6 +251,7 @@ TEST_CASE("a safe call that had begun is never said not to have, whatever ends i
   if (how == "interrupt" || how == "another restart") CHECK(agent.interrupt().took_effect());
   if (how == "stop") CHECK(agent.stop().took_effect());
   if (how == "cancel") CHECK(agent.cancel_call("c1").took_effect());
+  if (how == "deadline") clock.shift = std::chrono::hours(2);
   if (how == "pause") {
     CHECK(agent.pause().took_effect());
     poll(life);
