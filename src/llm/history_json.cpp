@@ -3,6 +3,7 @@
 
 #include "core/enum_names.hpp"
 #include "core/json_depth.hpp"
+#include "core/json_text.hpp"
 #include "core/message_items.hpp"
 #include "llm/message_json.hpp"
 
@@ -22,6 +23,8 @@
 namespace agentcore {
 namespace {
 
+using detail::core::JsonObjectText;
+using detail::llm::part_json;
 using detail::llm::window_of;
 using nlohmann::json;
 
@@ -288,73 +291,19 @@ class HistoryReader {
   std::string problem_;
 };
 
-json block_json(const ReasoningBlock& block) {
-  json entry{{"dialect", block.dialect}, {"data", block.data}};
-  const std::pair<const char*, const std::string*> known[] = {{"server", &block.server},
-                                                              {"model", &block.model},
-                                                              {"account", &block.account},
-                                                              {"prefix", &block.prefix}};
-  for (const auto& [name, value] : known)
-    if (!value->empty()) entry[name] = *value;
-  return entry;
-}
-
-json text_json(const TextItem& item) {
-  json part{{"type", "text"}, {"text", item.text}};
-  if (item.refusal) part["refusal"] = true;
-  if (!item.id.empty()) part["id"] = item.id;
-  if (!item.phase.empty()) part["phase"] = item.phase;
-  return part;
-}
-
-// Of a message whose items a chat-completions request cannot describe: each text by itself, and the order.
-void add_order(const ChatMessage& message, json& entry) {
-  json content = json::array(), order = json::array();
-  for (const MessageItem& item : message.items) {
-    order.push_back(detail::core::kind_of(item));
-    if (const auto* const text = std::get_if<TextItem>(&item))
-      content.push_back(text_json(*text));
-    else if (const auto* const part = std::get_if<ContentPart>(&item))
-      content.push_back(detail::llm::part_to_json(*part));
-  }
-  entry["content"] = content.empty() ? json("") : std::move(content);
-  entry["order"] = std::move(order);
-}
-
-// Fields that are no part of a chat-completions request. Those with their default value are left out.
-void add_own_fields(const ChatMessage& message, json& entry) {
-  if (message.interruption != Interruption::none) entry["interruption"] = to_string(message.interruption);
-  if (message.pinned) entry["pinned"] = true;
-  if (message.steered) entry["steered"] = true;
-  if (message.summary) entry["summary"] = true;
-  if (!message.tool_call_id.empty()) entry["tool_call_id"] = message.tool_call_id;
-  if (message.call_end) {
-    entry["outcome"] = to_string(message.call_end->outcome);
-    if (message.call_end->success) entry["success"] = true;
-  }
-  std::size_t number = 0;
-  for (const ToolCall& call : message.tool_calls()) {
-    json& written = entry["tool_calls"][number++];
-    if (call.window_id != window_of(call.name)) written["window_id"] = call.window_id;
-    if (!call.action_id.empty()) written["action_id"] = call.action_id;
-  }
-  for (const ReasoningBlock& block : message.reasoning())
-    entry["reasoning_blocks"].push_back(block_json(block));
-  if (!detail::core::is_plain(message)) add_order(message, entry);
-}
-
-}  // namespace
-
-// "<window>__<action>" is an action of that window.
-std::string detail::llm::window_of(const std::string& name) {
-  constexpr std::string_view between = "__";
-  const auto at = name.find(between);
-  return at == std::string::npos || at + between.size() == name.size() ? std::string() : name.substr(0, at);
+std::string text_part_json(const TextItem& item) {
+  JsonObjectText text;
+  text.add("type", std::string_view("text"));
+  text.add("text", std::string_view(item.text));
+  text.put("refusal", item.refusal);
+  text.put("id", item.id);
+  text.put("phase", item.phase);
+  return text.take();
 }
 
 // A document may have a URL or no name, and a sound a URL or another type than its format says: a request has
 // neither.
-nlohmann::json detail::llm::part_to_json(const ContentPart& part) {
+json file_or_audio_json(const ContentPart& part) {
   json written = part_json(part);
   if (part.kind == ContentPart::Kind::document) {
     json& file = written["file"];
@@ -371,18 +320,99 @@ nlohmann::json detail::llm::part_to_json(const ContentPart& part) {
   return written;
 }
 
-nlohmann::json detail::llm::message_to_json(const ChatMessage& message) {
-  nlohmann::json entry = message_json(message);
-  if (json& content = entry["content"]; content.is_array()) {
-    content = json::array();
-    for (const MessageItem& item : message.items) {
-      const auto* const text = std::get_if<TextItem>(&item);
-      if (text && !text->text.empty()) content.push_back(text_json(*text));
-      if (const auto* const part = std::get_if<ContentPart>(&item)) content.push_back(part_to_json(*part));
-    }
+std::string other_part_json(const ContentPart& part) {
+  if (part.kind != ContentPart::Kind::image)
+    return file_or_audio_json(part).dump(-1, ' ', false, json::error_handler_t::replace);
+  JsonObjectText source;
+  const bool is_inline = part.url.empty();
+  source.add("url", is_inline ? "data:" + part.media_type + ";base64," + part.data : part.url);
+  source.put("detail", part.detail);
+  JsonObjectText text;
+  text.add("type", std::string_view("image_url"));
+  text.add_json("image_url", source.take());
+  return text.take();
+}
+
+// The texts and images. An empty text is none, unless its place counts.
+std::string parts_json(const ChatMessage& message, bool in_order) {
+  std::vector<std::string> parts;
+  for (const MessageItem& item : message.items) {
+    if (const auto* const text = std::get_if<TextItem>(&item); text && (in_order || !text->text.empty()))
+      parts.push_back(text_part_json(*text));
+    else if (const auto* const part = std::get_if<ContentPart>(&item))
+      parts.push_back(other_part_json(*part));
   }
-  add_own_fields(message, entry);
-  return entry;
+  return JsonObjectText::array(parts, [](const std::string& part) { return part; });
+}
+
+std::string kind_json(const MessageItem& item) {
+  return '"' + std::string(detail::core::kind_of(item)) + '"';
+}
+
+std::string call_json(const ToolCall& call) {
+  JsonObjectText function;
+  function.add("name", std::string_view(call.name));
+  function.add("arguments", std::string_view(call.arguments));
+  JsonObjectText text;
+  text.add("id", std::string_view(call.id));
+  text.add("type", std::string_view("function"));
+  text.add_json("function", function.take());
+  if (call.window_id != window_of(call.name)) text.add("window_id", std::string_view(call.window_id));
+  text.put("action_id", call.action_id);
+  return text.take();
+}
+
+std::string block_json(const ReasoningBlock& block) {
+  JsonObjectText text;
+  text.add("dialect", std::string_view(block.dialect));
+  text.add("data", std::string_view(block.data));
+  text.put("server", block.server);
+  text.put("model", block.model);
+  text.put("account", block.account);
+  text.put("prefix", block.prefix);
+  return text.take();
+}
+
+}  // namespace
+
+// "<window>__<action>" is an action of that window.
+std::string detail::llm::window_of(const std::string& name) {
+  constexpr std::string_view between = "__";
+  const auto at = name.find(between);
+  return at == std::string::npos || at + between.size() == name.size() ? std::string() : name.substr(0, at);
+}
+
+// Fields that are no part of a chat-completions request are left out if they have their default value.
+void detail::llm::add_message(JsonObjectText& text, const ChatMessage& message) {
+  text.add("role", to_string(message.role));
+  const bool in_order = !core::is_plain(message);
+  if (in_order || !message.parts().empty()) {
+    const std::string parts = parts_json(message, in_order);
+    text.add_json("content", parts == "[]" ? R"("")" : parts);
+  } else {
+    text.add("content", std::string_view(core::first_text(message)));
+  }
+  if (const auto calls = message.tool_calls(); !calls.empty())
+    text.add_json("tool_calls", JsonObjectText::array(calls, call_json));
+  if (message.interruption != Interruption::none) text.add("interruption", to_string(message.interruption));
+  text.put("pinned", message.pinned);
+  text.put("steered", message.steered);
+  text.put("summary", message.summary);
+  if (message.role == Role::tool || !message.tool_call_id.empty())
+    text.add("tool_call_id", std::string_view(message.tool_call_id));
+  if (message.call_end) {
+    text.add("outcome", to_string(message.call_end->outcome));
+    text.put("success", message.call_end->success);
+  }
+  if (const auto blocks = message.reasoning(); !blocks.empty())
+    text.add_json("reasoning_blocks", JsonObjectText::array(blocks, block_json));
+  if (in_order) text.add_json("order", JsonObjectText::array(message.items, kind_json));
+}
+
+nlohmann::json detail::llm::message_to_json(const ChatMessage& message) {
+  JsonObjectText text;
+  add_message(text, message);
+  return json::parse(text.take());
 }
 
 Result<ChatMessage> detail::llm::message_from_json(const nlohmann::json& entry) {
@@ -392,7 +422,7 @@ Result<ChatMessage> detail::llm::message_from_json(const nlohmann::json& entry) 
 std::string history_to_json(const std::vector<ChatMessage>& messages) {
   json list = json::array();
   for (const ChatMessage& message : messages) list.push_back(detail::llm::message_to_json(message));
-  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+  return list.dump();
 }
 
 Result<std::vector<ChatMessage>> history_from_json(std::string_view json) {

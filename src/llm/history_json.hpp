@@ -2,19 +2,19 @@
 #pragma once
 
 #include "core/internal_api.hpp"
+#include "core/json_text.hpp"
 
 #include <agentcore/chat.hpp>
 #include <agentcore/error.hpp>
 
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace agentcore::detail::llm {
 
-// A part that is not text, as histories have it.
-AGENTCORE_INTERNAL_API nlohmann::json part_to_json(const ContentPart& part);
-
+// Adds the members of the message.
+void add_message(core::JsonObjectText& text, const ChatMessage& message);
 AGENTCORE_INTERNAL_API nlohmann::json message_to_json(const ChatMessage& message);
 // The window that a call of that name means, unless the history names another one; empty: none.
 std::string window_of(const std::string& name);

@@ -1,10 +1,10 @@
 #include "persist/agent_document.hpp"
 
+#include "core/json_text.hpp"
 #include "core/name_table.hpp"
 #include "persist/context_record.hpp"
 #include "persist/history_record.hpp"
 #include "persist/json_fields.hpp"
-#include "persist/record_text.hpp"
 
 #include <agentcore/display.hpp>
 #include <agentcore/history.hpp>
@@ -31,20 +31,20 @@ struct CannotImport {
 std::string messages_json(const StoredConversation& conversation) {
   auto place = conversation.turns.begin();
   std::size_t i = 0;
-  return RecordText::array(conversation.messages, [&](const ChatMessage& message) {
+  return core::JsonObjectText::array(conversation.messages, [&](const ChatMessage& message) {
     const bool begins = place != conversation.turns.end() && place->question == i++;
     return to_json(message, begins ? &*place++ : nullptr);
   });
 }
 
 std::string agent_json(const DocumentAgent& agent) {
-  RecordText text;
+  core::JsonObjectText text;
   text.add_json("agent", to_json(agent.record));
   text.add_json("messages", messages_json(agent.conversation));
   if (agent.sent) text.add_json("context", to_json(*agent.sent));
   if (!agent.mail.empty())
-    text.add_json("mail",
-                  RecordText::array(agent.mail, [](const MailRecord& mail) { return to_json(mail); }));
+    text.add_json("mail", core::JsonObjectText::array(agent.mail,
+                                                      [](const MailRecord& mail) { return to_json(mail); }));
   return text.take();
 }
 
@@ -216,11 +216,12 @@ void make_portable(DocumentAgent& agent, bool in_turn, const AboveDocument* abov
 }
 
 std::string to_json(const AgentDocument& document) {
-  RecordText text;
+  core::JsonObjectText text;
   text.add("format", format_name);
   text.add("version", AgentDocument::version_now);
-  text.add_json("specs", RecordText::array(document.specs, [](const std::string& spec) { return spec; }));
-  text.add_json("agents", RecordText::array(document.agents, agent_json));
+  text.add_json("specs",
+                core::JsonObjectText::array(document.specs, [](const std::string& spec) { return spec; }));
+  text.add_json("agents", core::JsonObjectText::array(document.agents, agent_json));
   return text.take();
 }
 

@@ -1,5 +1,5 @@
 // What is written by hand is the JSON that a JSON library reads and would write.
-#include "persist/record_text.hpp"
+#include "core/json_text.hpp"
 
 #include "llm/history_json.hpp"
 #include "persist/agent_record.hpp"
@@ -23,7 +23,7 @@
 
 using namespace agentcore;
 using namespace agentcore::detail;
-using agentcore::detail::persist::RecordText;
+using agentcore::detail::core::JsonObjectText;
 using nlohmann::json;
 
 namespace {
@@ -35,7 +35,7 @@ std::string every_byte(int first, int end) {
 }
 
 std::string with_text(std::string_view value) {
-  RecordText text;
+  JsonObjectText text;
   text.add("text", value);
   return text.take();
 }
@@ -47,11 +47,11 @@ json history_json(const ChatMessage& message, const turn::TurnPlace* place = nul
 }  // namespace
 
 TEST_CASE("a record without members is an empty object", "[persist][G14]") {
-  CHECK(RecordText().take() == "{}");
+  CHECK(JsonObjectText().take() == "{}");
 }
 
 TEST_CASE("numbers and flags of a record are exact", "[persist][G14]") {
-  RecordText text;
+  JsonObjectText text;
   text.add("largest", std::numeric_limits<std::uint64_t>::max());
   text.add("least", std::numeric_limits<std::int64_t>::min());
   text.add("yes", true);
