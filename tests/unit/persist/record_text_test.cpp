@@ -1,6 +1,5 @@
 // What is written by hand is the JSON that a JSON library reads and would write.
 #include "core/json_text.hpp"
-
 #include "llm/history_json.hpp"
 #include "persist/agent_record.hpp"
 #include "persist/history_record.hpp"
