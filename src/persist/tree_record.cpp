@@ -49,7 +49,7 @@ std::string to_json(const TreeRecord& record) {
 }
 
 TreeRecord read_tree(std::string_view text) {
-  const auto record = record_of<TreeRecord>(text);
+  auto record = record_of<TreeRecord>(text);
   if (record.format > TreeRecord::format_now) return record;
   check_key("next_key", record.next_key);
   check_key("next_spec", record.next_spec);

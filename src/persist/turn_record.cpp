@@ -39,12 +39,14 @@ StoredCall call_of(std::uint32_t number) {
 
 std::vector<std::uint32_t> numbers_of(const std::vector<StoredCall>& calls) {
   std::vector<std::uint32_t> numbers;
+  numbers.reserve(calls.size());
   for (const StoredCall& call : calls) numbers.push_back(number_of(call));
   return numbers;
 }
 
 std::vector<StoredCall> calls_of(const std::vector<std::uint32_t>& numbers) {
   std::vector<StoredCall> calls;
+  calls.reserve(numbers.size());
   for (const std::uint32_t number : numbers) calls.push_back(call_of(number));
   return calls;
 }
