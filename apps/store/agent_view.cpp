@@ -75,7 +75,7 @@ Json agent_json(const AgentView& view) {
 namespace {
 
 auto open_calls(const agentcore::detail::turn::StoredTurn& turn) {
-  using State = agentcore::detail::turn::PendingCall::State;
+  using State = agentcore::detail::turn::Call::State;
   return std::count_if(turn.calls.begin(), turn.calls.end(),
                        [](const auto& call) { return call.state != State::done; });
 }

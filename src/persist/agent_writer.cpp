@@ -188,8 +188,8 @@ void AgentWriter::add_turn(AgentRecord& record, const core::Node& node, const St
 void AgentWriter::add_tasks(AgentRecord& record, const core::Node& node) const {
   if (node.operations == 0) return;
   turns_.operations().for_each(node, [&](const turn::Operation& operation) {
-    if (operation.kind == turn::Operation::Kind::background && !operation.over && operation.info->in_history)
-      record.tasks.push_back({operation.info->id, operation.info->tool});
+    if (operation.kind == turn::Operation::Kind::background && !operation.over && operation.call->in_history)
+      record.tasks.push_back({operation.call->names.id, operation.call->names.tool});
   });
   std::reverse(record.tasks.begin(), record.tasks.end());  // the oldest first
 }

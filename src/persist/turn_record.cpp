@@ -25,10 +25,10 @@ std::uint32_t number_of(const StoredCall& call) noexcept {
 
 StoredCall call_of(std::uint32_t number) {
   const auto state = number & 7U, outcome = number >> outcome_shift & 7U;
-  if (state > static_cast<unsigned>(turn::PendingCall::State::done) ||
+  if (state > static_cast<unsigned>(turn::Call::State::done) ||
       outcome > static_cast<unsigned>(ToolOutcome::abandoned) || number >> (flags_shift + std::size(flags)))
     refuse_field("calls", "has an unknown value");
-  StoredCall call{.state = static_cast<turn::PendingCall::State>(state),
+  StoredCall call{.state = static_cast<turn::Call::State>(state),
                   .outcome = static_cast<ToolOutcome>(outcome)};
   for (std::size_t i = 0; i < std::size(flags); ++i)
     if (number >> (flags_shift + i) & 1U) call.*flags[i] = !(call.*flags[i]);

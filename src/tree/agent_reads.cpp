@@ -152,9 +152,9 @@ Result<ConversationPage> page_of(const TreeShared& tree, core::NodeId id, std::s
   if (!data) return turn::page_of(turn::Conversation{}, prompt, count, end);
   ConversationPage page = turn::page_of(data->conversation, prompt, count, end);
   if (const turn::ActiveTurn* const active = turn::active_turn(*node))
-    for (const turn::PendingCall& call : active->calls) {
-      const std::size_t index = call.message + (prompt.empty() ? 0 : 1);
-      if (call.state != turn::PendingCall::State::done && index - page.first < page.messages.size())
+    for (const std::shared_ptr<turn::Call>& call : active->calls) {
+      const std::size_t index = call->message + (prompt.empty() ? 0 : 1);
+      if (call->state != turn::Call::State::done && index - page.first < page.messages.size())
         page.open_calls.push_back(index);
     }
   return page;

@@ -17,7 +17,7 @@ VerbResult end_call(TreeShared& tree, turn::CallKey key, turn::CallEnding&& how)
     ending = std::make_unique<turn::CallEnding>(std::move(how));
   });
   if (!op) return VerbResult::refused(Errc::out_of_memory);
-  turn::CallVerdict verdict = tree.claims.end(key, ending);
+  turn::CallVerdict verdict = tree.call_index.end(key, ending);
   if (verdict.reason != Errc::none) return VerbResult::no_effect(verdict.reason);
   core::request_stop(verdict.stop);
   tree.control.push(std::move(op));

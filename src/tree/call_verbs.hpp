@@ -10,7 +10,7 @@
 
 namespace agentcore::detail::tree {
 
-// Each ends the call by one claim (turn::CallClaims), which the loop's own ends of calls make, too. Then it
+// Each ends the call by one claim (turn::CallIndex), which the loop's own ends of calls make, too. Then it
 // triggers the stop token of the call and queues a ControlOp. The second half writes what the claim has
 // decided (ToolCalls, BackgroundTasks).
 

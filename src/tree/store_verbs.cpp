@@ -400,7 +400,7 @@ void StoreVerbs::withdraw(StoredTree& stored) noexcept {
   tree_.forks.clear();
   for (auto agent = stored.agents().rbegin(); agent != stored.agents().rend(); ++agent)
     if (Node* const node = tree_.table.find((*agent)->record.node)) {
-      static_cast<void>(tree_.claims.remove_turn(node->id()));
+      static_cast<void>(tree_.call_index.remove_turn(node->id()));
       turns_.permissions().table().forget(node->id());
       static_cast<void>(mailbox::close(*node, tree_.pool, node->load().epoch() + 1));
       tree_.table.erase(*node);

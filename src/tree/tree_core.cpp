@@ -22,7 +22,7 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
     : shared_(this, *this, std::move(engine), options),
       turns_(shared_.table, shared_.hub, *shared_.engine, *this, listener_,
              turn::Messages{shared_.pool, shared_.steers, shared_.acknowledgements},
-             turn::Registries{shared_.operations, shared_.claims, shared_.end_reasons},
+             turn::Registries{shared_.operations, shared_.call_index, shared_.end_reasons},
              {options.llm.get(), options.max_answer_bytes, options.max_tool_result_bytes,
               options.max_message_bytes, options.tool_timeout, options.question_timeout, options.kept_results,
               options.stop_grace, options.max_lingering_calls, options.max_reasks,

@@ -17,7 +17,7 @@
 #include "tree/fork_origins.hpp"
 #include "tree/ready_agents.hpp"
 #include "turn/acknowledgements.hpp"
-#include "turn/call_claims.hpp"
+#include "turn/call_index.hpp"
 #include "turn/cut_trail.hpp"
 #include "turn/end_reasons.hpp"
 #include "turn/operations.hpp"
@@ -78,7 +78,7 @@ class TreeShared {
   core::Mutex pausing{core::LockRank::pauses};
   events::EventHub hub;  // of the loop thread
   turn::Operations operations;
-  turn::CallClaims claims;
+  turn::CallIndex call_index;
   turn::EndReasons end_reasons;
 
   // Null: the tree has no store. @loop_thread

@@ -1,7 +1,7 @@
 // BackgroundTasks: tool calls that a turn does not wait for.
 #pragma once
 
-#include "turn/call_records.hpp"
+#include "tools/call_scope.hpp"
 #include "turn/turn.hpp"
 #include "turn/turn_context.hpp"
 
@@ -15,6 +15,7 @@
 
 namespace agentcore::detail::turn {
 
+class CallEnds;
 class LingeringCalls;
 class QuestionDesk;
 class ToolPort;
@@ -23,17 +24,17 @@ class ToolPort;
 // (X17). Exactly one of `completed`, `failed` and `cancelled` is emitted for each. All @loop_thread.
 class BackgroundTasks {
  public:
-  BackgroundTasks(TurnContext& context, CallRecords& records, ToolPort& port, QuestionDesk& desk,
+  BackgroundTasks(TurnContext& context, CallEnds& ends, ToolPort& port, QuestionDesk& desk,
                   LingeringCalls& lingering)
-      : context_(context), records_(records), port_(port), desk_(desk), lingering_(lingering) {}
+      : context_(context), ends_(ends), port_(port), desk_(desk), lingering_(lingering) {}
 
-  // Starts a call in the background; the call's result is the id of the task (L2-L4).
+  // Starts a claimed call in the background; the call's result is the id of the task (L2-L4).
   // `proceed`: begin() is next.
-  Next start(Turn turn, std::size_t index);
-  // Starts the tool of the task (PendingCall::task), unless a verb has cancelled it.
-  Next begin(Turn turn, std::size_t index);
+  Next start(Turn turn, Call& call);
+  // Starts the tool of the task (Call::task), unless a verb has cancelled it.
+  Next begin(Turn turn, Call& call);
   // Its stop token is triggered, and it counts as ended from now on. Does nothing if it is gone.
-  void cancel(OperationId id) noexcept;
+  void cancel(Call& task) noexcept;
   // Cancels all tasks of an agent that is stopped, the oldest first.
   void cancel_all(core::Node& node) noexcept;
   // A verb has cancelled the task of that id: writes that, unless the task has ended.
@@ -44,25 +45,24 @@ class BackgroundTasks {
   static void note_lost(core::Node& node, const std::string& id, const std::string& tool);
 
   // The tool of a registered operation has given its result.
-  void on_result(core::Node& node, OperationId id, ToolResult result);
+  void on_result(OperationId id, ToolResult result);
   // Its time-out has passed: the operation is cut, and the task has failed.
-  void on_timeout(core::Node& node, OperationId id, const ToolResult& result);
+  void on_timeout(OperationId id, const ToolResult& result);
 
  private:
   std::size_t running(const core::Node& node) const noexcept;
-  std::shared_ptr<tools::Completion> record_start(Turn turn, std::size_t index, OperationId id,
-                                                  const Tool& tool);
-  bool end(OperationId id) noexcept;
-  void write_cancel(OperationId id) noexcept;
-  void close(OperationId id) noexcept;
+  std::shared_ptr<tools::Completion> record_start(Turn turn, Call& call, Call& task);
+  bool end(Call& task) noexcept;
+  bool cut(OperationId id) noexcept;
+  void write_cancel(Call& task) noexcept;
+  void close(Call& task) noexcept;
   bool cancel_newest(core::Node& node) noexcept;
-  void note_end(core::Node& node, const OperationInfo& info, TaskState state, const ToolResult& result,
+  void note_end(const Call& task, TaskState state, const ToolResult& result,
                 const std::string& reason = {}) noexcept;
-  void emit_state(const core::Node& node, const OperationInfo& info, TaskState state,
-                  ToolResult result) noexcept;
+  void emit_state(const Call& task, TaskState state, ToolResult result) noexcept;
 
   TurnContext& context_;
-  CallRecords& records_;
+  CallEnds& ends_;
   ToolPort& port_;
   QuestionDesk& desk_;
   LingeringCalls& lingering_;

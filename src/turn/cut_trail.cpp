@@ -14,11 +14,11 @@ bool is_closed_now(const core::Node& node) noexcept {
 }
 
 // The call that is pending of that step of the turn, or null.
-const PendingCall* pending_of(const ActiveTurn& turn, std::size_t step) noexcept {
-  const auto found = std::find_if(turn.calls.begin(), turn.calls.end(), [step](const PendingCall& call) {
-    return call.step == step && call.state != PendingCall::State::done;
+const Call* pending_of(const ActiveTurn& turn, std::size_t step) noexcept {
+  const auto found = std::find_if(turn.calls.begin(), turn.calls.end(), [step](const auto& call) {
+    return call->step == step && call->state != Call::State::done;
   });
-  return found == turn.calls.end() ? nullptr : &*found;
+  return found == turn.calls.end() ? nullptr : found->get();
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ void CutTrail::add_turn(const core::Node& node, std::uint64_t number, const Acti
     }
     for (std::size_t step = 0; step < ended.result->calls.size(); ++step) {
       const ToolCallRecord& record = ended.result->calls[step];
-      const PendingCall* const pending = pending_of(ended, step);
+      const Call* const pending = pending_of(ended, step);
       CutOperation tool;
       tool.kind = TaskKind::tool_call;
       tool.turn = number;
@@ -94,8 +94,8 @@ void CutTrail::add_task(const Operation& task, ToolOutcome outcome) noexcept {
     CutOperation operation;
     operation.kind = TaskKind::background;
     operation.turn = task.turn;
-    operation.call_id = task.info->id;
-    operation.tool = task.info->tool;
+    operation.call_id = task.call->names.id;
+    operation.tool = task.call->names.tool;
     operation.outcome = outcome;
     operation.cut = engine_.now();
     cuts.entries.push_back({task.id, std::move(operation)});

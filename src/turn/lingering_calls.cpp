@@ -49,8 +49,7 @@ void LingeringCalls::give_up_unwatched(const core::Node& node, std::uint64_t tur
 void LingeringCalls::give_up_unwatched(const core::Node& node, std::uint64_t turn,
                                        bool (*counts)(const Operation&) noexcept) noexcept {
   const auto is_unwatched = [&](const Operation& operation) {
-    return operation.turn == turn && operation.over && counts(operation) &&
-           !(operation.info && operation.info->lingers);
+    return operation.turn == turn && operation.over && counts(operation) && !operation.lingers;
   };
   for (;;) {
     OperationId unwatched;
@@ -68,12 +67,11 @@ bool LingeringCalls::start_grace(OperationId id) noexcept {
   operation.over = true;
   loop::Engine& engine = context_.engine;
   return engine.guarded("a call's grace period", [&] {
-    if (!operation.info) operation.info = std::make_unique<OperationInfo>();
-    if (operation.info->lingers) return;
+    if (operation.lingers) return;
     const std::uint64_t timer = engine.start_timer(loop::later(engine.now(), context_.limits.stop_grace),
                                                    [this, id] { on_grace_over(id); });
-    operation.info->timer = Timer(engine.weak_from_this(), timer);  // instead of the time-out of the call
-    operation.info->lingers = true;
+    operation.timer = Timer(engine.weak_from_this(), timer);  // instead of the time-out of the call
+    operation.lingers = true;
   });
 }
 
@@ -83,7 +81,7 @@ void LingeringCalls::limit(const core::Node& node) noexcept {
     std::size_t count = 0;
     OperationId oldest;
     context_.operations.for_each(node, [&](const Operation& operation) {  // newest first
-      if (!operation.info || !operation.info->lingers) return;
+      if (!operation.lingers) return;
       ++count;
       oldest = operation.id;
     });
@@ -102,14 +100,14 @@ void LingeringCalls::on_grace_over(OperationId id) noexcept {
 }
 
 void LingeringCalls::note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,
-                                    const OperationInfo* info) noexcept {
+                                    const Call* call) noexcept {
   context_.engine.guarded("a stop record", [&] {
     CutOperation operation;
     operation.kind = kind;
     operation.turn = turn;
-    if (info) {
-      operation.call_id = info->id;
-      operation.tool = info->tool;
+    if (call) {
+      operation.call_id = call->names.id;
+      operation.tool = call->names.tool;
     }
     context_.cuts->abandon(node, id, std::move(operation));
   });
@@ -121,22 +119,23 @@ void LingeringCalls::give_up(OperationId id) noexcept {
   const TaskKind kind = task_kind(operation.kind);
   const std::uint64_t turn = operation.turn;
   const bool stopped = !core::look(node, core::generation_of(operation.agent)).open();
-  const std::unique_ptr<OperationInfo> info = std::move(operation.info);
+  const std::shared_ptr<Call> call = operation.call;
   if (stopped) node.settling.has_abandoned = true;
-  if (operation.kind == Operation::Kind::background) context_.claims.remove(task_key(info->id));
+  if (operation.kind == Operation::Kind::background) context_.call_index.remove(*call);
   context_.operations.close(id);  // first: what follows may cause the outcome
   context_.listener.on_waiting(node);
-  if (stopped && context_.cuts) note_abandoned(node, id, kind, turn, info.get());
+  if (stopped && context_.cuts) note_abandoned(node, id, kind, turn, call.get());
   context_.log(LogLevel::warning,
                stopped ? "an operation of a stopped agent did not end in time and was given up"
                        : "a cancelled call did not end in time and was given up",
                {{"agent", context_.name_of(node)},
                 {"kind", to_string(kind)},
-                {"tool", info ? std::string_view(info->tool) : std::string_view()}});
-  if (kind == TaskKind::tool_call && info && node.data) data_of(node).conversation.abandon(turn, info->id);
+                {"tool", call ? std::string_view(call->names.tool) : std::string_view()}});
+  if (kind == TaskKind::tool_call && call && node.data)
+    data_of(node).conversation.abandon(turn, call->names.id);
   context_.hub.emit(node, [&](Agent agent) {
-    return Abandoned{std::move(agent), turn, kind, info ? info->tool : std::string(),
-                     info ? info->id : std::string()};
+    return Abandoned{std::move(agent), turn, kind, call ? call->names.tool : std::string(),
+                     call ? call->names.id : std::string()};
   });
 }
 

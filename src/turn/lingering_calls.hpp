@@ -38,7 +38,7 @@ class LingeringCalls {
   void on_grace_over(OperationId id) noexcept;
   void limit(const core::Node& node) noexcept;
   void note_abandoned(const core::Node& node, OperationId id, TaskKind kind, std::uint64_t turn,
-                      const OperationInfo* info) noexcept;
+                      const Call* call) noexcept;
 
   TurnContext& context_;
 };

@@ -77,10 +77,10 @@ Next ModelCalls::start(Turn turn) {
   const AgentSpec& spec = turn.spec();
   LlmClient* const client = spec.llm ? spec.llm.get() : context_.limits.llm;
   if (!client)
-    return ends_.fail_call(
-        turn,
-        ChatOutcome::failed({Errc::no_llm_client,
-                             "the agent has no model: set AgentSpec::llm or handler, or TreeOptions::llm"}));
+    return ends_.end(
+        turn, TurnEnd::failed_call,
+        {Errc::no_llm_client, "the agent has no model: set AgentSpec::llm or handler, or TreeOptions::llm"},
+        FinishReason::unknown);
   if (turn.node().load().state() == AgentState::processing &&
       !turn.change_state(context_.hub, AgentState::processing, AgentState::waiting_llm))
     return Next::ended;
@@ -298,8 +298,9 @@ void ModelCalls::end_too_long(Turn turn, OperationId id) {
   if (turn.active().summary) return end_long_summary(turn, id);
   usage_.settle(turn.node(), turn.active());
   if (turn.is_over()) return;
-  ends_.fail_call(turn, ChatOutcome::failed({Errc::response_too_large,
-                                             "the answer is longer than TreeOptions::max_answer_bytes"}));
+  ends_.end(turn, TurnEnd::failed_call,
+            {Errc::response_too_large, "the answer is longer than TreeOptions::max_answer_bytes"},
+            FinishReason::unknown);
   if (Operation* const operation = context_.operations.find(id)) {
     operation->end(DiscardReason::turn_over);
     context_.operations.cut(id);
@@ -406,7 +407,11 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
           return compactor_.take(Turn(node));
         }
         if (cut) return runner_.ask_again(Turn(node), ReaskCause::steered, {});
-        if (kind != ChatOutcome::Kind::completed) return ends_.fail_call(Turn(node), std::move(outcome));
+        if (kind != ChatOutcome::Kind::completed)
+          return ends_.end(
+              Turn(node),
+              kind == ChatOutcome::Kind::cancelled ? TurnEnd::cancelled_call : TurnEnd::failed_call,
+              std::move(outcome.error), outcome.finish_reason);
         active->phase = Phase::answered;
         return Next::proceed;
       });
@@ -414,7 +419,7 @@ void ModelCalls::on_outcome(OperationId id, ChatOutcome outcome) {
   } else if (active && !current) {
     active->late = late_answer(late_deltas, kind, late);
   } else {
-    if (current) ends_.interrupt(Turn(node));
+    if (current) ends_.end(Turn(node), TurnEnd::refused);
     discard_late(node, number, late_deltas, kind, late);
   }
   context_.end_activity(node);

@@ -73,7 +73,7 @@ struct Operations::Batch {
 };
 
 OperationId Operations::open(core::Node& node, Operation::Kind kind, std::uint32_t epoch, std::uint64_t turn,
-                             std::unique_ptr<OperationInfo> info) {
+                             std::shared_ptr<Call> call) {
   StopSource source;  // allocates: not under the lock
   const core::Lock lock(mutex_);
   std::uint32_t slot;
@@ -101,7 +101,9 @@ OperationId Operations::open(core::Node& node, Operation::Kind kind, std::uint32
                   kind,
                   false,
                   false,
-                  std::move(info),
+                  false,
+                  {},
+                  std::move(call),
                   std::move(source),
                   std::nullopt};
   if (before) slots_[before - 1].newer = slot + 1;
@@ -115,12 +117,16 @@ void Operations::close(OperationId id) noexcept {
   const std::uint32_t slot = id.slot;
   assert(slots_[slot].node && slots_[slot].id == id);
   StopSource last{std::nostopstate};  // released after the lock
-  std::unique_ptr<OperationInfo> info;
+  Timer timer;
+  std::shared_ptr<Call> call;
+  SharedOrBorrowed<ToolRegistry> tools;
   const core::Lock lock(mutex_);
   Operation& operation = slots_[slot];
   core::Node& node = *std::exchange(operation.node, nullptr);
   last.swap(operation.stop);
-  info.swap(operation.info);
+  timer = std::move(operation.timer);
+  call.swap(operation.call);
+  if (call) tools = std::exchange(call->tools, {});
   free_.push_back(slot);
   open_.fetch_sub(1, std::memory_order_relaxed);
   --node.operations;
@@ -139,10 +145,8 @@ void Operations::shut_down() {
 
 void Operations::drop_timers_and_tools() noexcept {
   for (Operation& operation : slots_) {
-    if (!operation.info) continue;
-    operation.info->timer = Timer();
-    const SharedOrBorrowed<ToolRegistry> tools =
-        std::exchange(operation.info->tools, {});  // its end may run the host's code
+    operation.timer = Timer();
+    if (operation.call) operation.call->release_tools();
   }
 }
 

@@ -3,47 +3,25 @@
 
 #include "core/agent_table.hpp"
 #include "core/atomic.hpp"
-#include "core/call_begin.hpp"
 #include "core/mutex.hpp"
 #include "core/operation_id.hpp"
+#include "turn/call.hpp"
 
 #include <agentcore/event.hpp>
 #include <agentcore/llm_client.hpp>
 #include <agentcore/message.hpp>
 #include <agentcore/runtime.hpp>
-#include <agentcore/shared_or_borrowed.hpp>
 #include <agentcore/verbs.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace agentcore::detail::turn {
 
 using core::OperationId;
-
-// The names of a tool call or a background task, and its time-out. Null for a model call.
-struct OperationInfo {
-  std::string id;                             // of the call, or the task
-  std::string window_id;                      // empty: an ordinary tool
-  std::string tool;                           // its name
-  SharedOrBorrowed<ToolRegistry> tools = {};  // what the agent had when the call began
-  // For ToolContext::idempotency_key(): ToolCallRecord::round and index, and a hash of the tool and the
-  // arguments.
-  std::uint32_t round = 0;
-  std::uint32_t index = 0;
-  std::uint64_t request = 0;
-  std::shared_ptr<core::CallBegin> begin = {};  // null until the tool is about to start
-  Timer timer = {};
-  bool in_history = false;  // of a background task: its start is in the history
-  bool lingers = false;     // a verb has ended the call, and the timer is that of the grace period
-
-  // True if its tool has begun. False: it never will.
-  bool has_begun() const noexcept { return begin && !begin->withdraw(); }
-};
 
 // One in-flight operation: a model call, a tool call or a background task, from before its start until its
 // outcome arrived or it was abandoned.
@@ -61,9 +39,11 @@ struct Operation {
   MessageId message;  // of that turn
   std::size_t late_deltas = 0;
   Kind kind = Kind::model_call;
-  bool waits = false;  // a model call whose client waits for the end of a pause
-  bool over = false;   // its outcome is not needed any more, but has not arrived yet
-  std::unique_ptr<OperationInfo> info;
+  bool waits = false;                 // a model call whose client waits for the end of a pause
+  bool over = false;                  // its outcome is not needed any more, but has not arrived yet
+  bool lingers = false;               // a verb has ended the call, and the timer is that of its grace period
+  Timer timer = {};                   // of the time-out of a tool
+  std::shared_ptr<Call> call;         // null: a model call
   StopSource stop{std::nostopstate};  // created only for running operations, not for agents
   std::optional<DiscardReason> late;  // why its outcome is late, if something has ended it
 
@@ -92,7 +72,7 @@ class Operations {
  public:
   // Registers an operation of `node`. @loop_thread
   OperationId open(core::Node& node, Operation::Kind kind, std::uint32_t epoch, std::uint64_t turn,
-                   std::unique_ptr<OperationInfo> info = {});
+                   std::shared_ptr<Call> call = {});
   // Unregisters an operation that is registered. Never allocates. @loop_thread
   void close(OperationId id) noexcept;
   // The tree has closed: triggers every stop token. From now on find() finds nothing, so that no later

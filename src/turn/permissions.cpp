@@ -19,11 +19,11 @@ ToolDecision stricter_of(ToolDecision first, ToolDecision second) {
 
 }  // namespace
 
-Verdict Permissions::check(Turn turn, const PendingCall& call) {
+Verdict Permissions::check(Turn turn, const Call& call) {
   // Copies: a policy may end the call.
   const std::shared_ptr<const Tool> kept = call.found.entry.tool;
   const ToolSpec& tool = kept->spec;
-  const std::string window_id = CallRecords::step_of(turn, call).window_id;
+  const std::string window_id = call.names.window_id;
   std::string arguments = call.arguments;
   if (grants_.end_changed(turn.node().id(), window_id, tool)) note_change(turn.node().id());
   const core::BorrowedAgent agent = context_.hub.borrow(turn.node());

@@ -1,7 +1,6 @@
 // Permissions: whether a tool call may run, must be approved, or is denied.
 #pragma once
 
-#include "turn/call_records.hpp"
 #include "turn/grants.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/turn.hpp"
@@ -30,7 +29,7 @@ class Permissions {
 
   // Decides about a call that was looked up, and whose arguments are canonical. Runs the host's policies: the
   // turn, or the call, may be over afterwards.
-  Verdict check(Turn turn, const PendingCall& call);
+  Verdict check(Turn turn, const Call& call);
   // A person approves a call, and with `scope` later ones.
   Errc approve(std::string_view question_id, GrantScope scope);
   // Ends a grant. False: there is none of that id.

@@ -47,9 +47,9 @@ void QuestionDesk::on_ask(const Operation& operation, Question question,
   const bool asked = context_.engine.guarded("a question", [&] {
     AskedQuestion made;
     made.operation = operation.id;
-    made.question.call_id = operation.info->id;
-    made.question.window_id = operation.info->window_id;
-    made.question.tool = operation.info->tool;
+    made.question.call_id = operation.call->names.id;
+    made.question.window_id = operation.call->names.window_id;
+    made.question.tool = operation.call->names.tool;
     made.question.text = std::move(question.text);
     made.question.choices = std::move(question.choices);
     made.closed = closed;

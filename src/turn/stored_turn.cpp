@@ -20,8 +20,8 @@ bool is_object(std::string_view text) {
   return text[text.find_first_not_of(blanks)] == '{';
 }
 
-bool is_readable(const PendingCall& call) {
-  return call.state != PendingCall::State::waiting  // else it was looked up
+bool is_readable(const Call& call) {
+  return call.state != Call::State::waiting  // else it was looked up
          || is_object(call.arguments);
 }
 
@@ -30,13 +30,13 @@ std::vector<StoredCall> stored_calls(const ActiveTurn& active) {
   calls.reserve(active.result->calls.size());
   for (const ToolCallRecord& step : active.result->calls)
     calls.push_back({.outcome = step.outcome, .success = step.success, .by_host = step.by_host});
-  for (const PendingCall& call : active.calls) {
-    calls[call.step].state = call.state;
-    calls[call.step].ends_turn = call.ends_turn;
-    calls[call.step].readable = is_readable(call);
-    calls[call.step].no_arguments =
-        call.state == PendingCall::State::waiting && tools::is_without_arguments(call.arguments);
-    calls[call.step].begun_before = call.begun_before && call.state != PendingCall::State::done;
+  for (const std::shared_ptr<Call>& call : active.calls) {
+    StoredCall& stored = calls[call->step];
+    stored.state = call->state;
+    stored.ends_turn = call->ends_turn;
+    stored.readable = is_readable(*call);
+    stored.no_arguments = call->state == Call::State::waiting && tools::is_without_arguments(call->arguments);
+    stored.begun_before = call->begun_before && call->state != Call::State::done;
   }
   return calls;
 }

@@ -19,14 +19,14 @@ namespace agentcore::detail::turn {
 
 // One tool call of the turn. Its id, its tool and its result are in the conversation.
 struct StoredCall {
-  PendingCall::State state = PendingCall::State::done;
+  Call::State state = Call::State::done;
   ToolOutcome outcome = ToolOutcome::not_started;
   bool success = false;
   bool by_host = false;
-  bool ends_turn = false;     // PendingCall::ends_turn
+  bool ends_turn = false;     // Call::ends_turn
   bool readable = true;       // false: the arguments of the model are no object; the conversation has "{}"
   bool may_begin = false;     // with ToolReplay::never: the store has that it begins
-  bool begun_before = false;  // PendingCall::begun_before
+  bool begun_before = false;  // Call::begun_before
   bool no_arguments = false;  // none came from the model; the conversation has "{}"
 
   bool operator==(const StoredCall&) const = default;

@@ -1,9 +1,10 @@
 #include "turn/tool_calls.hpp"
 
+#include "core/message_items.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
 #include "turn/background_tasks.hpp"
-#include "turn/call_endings.hpp"
+#include "turn/call_ends.hpp"
 #include "turn/permissions.hpp"
 #include "turn/question_desk.hpp"
 #include "turn/tool_port.hpp"
@@ -22,7 +23,7 @@
 namespace agentcore::detail::turn {
 namespace {
 
-using State = PendingCall::State;
+using State = Call::State;
 
 // Why a call whose arguments never came does not begin; "" if it may, with {}. `why`: what the schema says of
 // {}. A model that was told in this turn, and writes the same call without arguments again, means it.
@@ -39,44 +40,72 @@ std::string problem_without_arguments(const TurnResult& result, const ToolCallRe
 
 }  // namespace
 
-void ToolCalls::list(Turn turn, std::vector<tools::AskedCall> calls, std::string words) {
-  records_.list(turn, std::move(calls), std::move(words));
-}
+// The texts that say so in the history and in the record.
+struct ToolCalls::UnknownEffect {
+  std::string in_history = std::string(Conversation::interrupted);
+  std::string in_record = in_history;
+};
 
-// All results are written before an observer is called: were the turn to end in one, also by a kill after a
-// flush(), no call would be left that could begin.
-void ToolCalls::refuse_all(Turn turn, const std::string& why) {
-  std::vector<PendingCall>& calls = turn.active().calls;
-  std::vector<std::size_t> refused;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (!context_.claims.claim(CallRecords::key_of(turn, calls[i]))) continue;  // a verb has ended it
-    records_.write_refusal(turn, calls[i], why);
-    refused.push_back(i);
+void ToolCalls::list(Turn turn, std::vector<tools::AskedCall> asked, std::string words) {
+  TurnData& data = turn.data();
+  ActiveTurn& active = turn.active();
+  ++active.tool_turns;
+  ++data.tool_turns;
+  std::vector<ToolCall> calls;
+  active.clear_calls();
+  for (const tools::AskedCall& one : asked)
+    calls.emplace_back(one.call).arguments = tools::as_object(one.call.arguments);
+  active.result->last_result.reset();
+  const auto last_call = std::make_shared<ToolCall>(calls.back());
+  active.result->last_call = last_call;
+  std::size_t message = 0;
+  if (!active.simulated) {
+    message = data.conversation.act(core::items_of(std::move(words), std::move(active.answer.reasoning),
+                                                   std::move(calls), active.answer.order),
+                                    data.tool_turns);
+    calls = data.conversation.messages()[message - 1].tool_calls();
   }
-  for (const std::size_t i : refused) records_.emit_refusal(turn, turn.active().calls[i]);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    ToolCallRecord& step = active.result->calls.emplace_back();
+    step.index = static_cast<std::uint32_t>(i + 1);
+    step.round = active.tool_turns;
+    step.call_id = active.simulated
+                       ? "call_" + std::to_string(data.tool_turns) + "_" + std::to_string(step.index)
+                       : calls[i].id;
+    step.window_id = asked[i].call.window_id;
+    step.tool = asked[i].action_id;
+    step.message = Conversation::not_started;
+    const std::shared_ptr<Call>& call = active.calls.emplace_back(std::make_shared<Call>(
+        CallNames{step.call_id, step.window_id, step.tool}, turn.node(), turn.number(), turn.epoch()));
+    call->arguments = std::move(asked[i].call.arguments);
+    call->message = message + i;
+    call->step = active.result->calls.size() - 1;
+    context_.call_index.add(call);
+  }
+  last_call->id = active.result->calls.back().call_id;
 }
 
 Next ToolCalls::run_next(Turn turn) {
   const std::size_t at_once = std::max<std::size_t>(turn.spec().limits.parallel_tools, 1);
   release_stored(turn);
-  std::vector<PendingCall>& calls = turn.active().calls;
-  for (PendingCall& call : calls)
-    if (call.ending) return endings_.apply(turn, call);
+  const std::vector<std::shared_ptr<Call>>& calls = turn.active().calls;
+  for (const std::shared_ptr<Call>& call : calls)
+    if (call->takes_ending && call->state != State::done) return ends_.end_by_verb(turn, *call);
   std::size_t busy = 0, waiting = calls.size(), approved = calls.size();
   for (std::size_t i = calls.size(); i-- > 0;) {
-    const State state = calls[i].state;
+    const State state = calls[i]->state;
     busy += state == State::asking || state == State::storing || state == State::running;
     if (state == State::waiting) waiting = i;
     if (state == State::approved) approved = i;
   }
   const bool may_begin = approved < calls.size() || (waiting < calls.size() && busy < at_once);
   if (may_begin && turn.parks(core::Withheld::all)) return Next::wait;
-  if (approved < calls.size()) return begin(turn, approved);
-  if (waiting < calls.size() && busy < at_once) return start(turn, waiting);
-  // It continues in on_result(), on_approval(), on_timeout() or ParkedTurns::go_on().
+  if (approved < calls.size()) return begin(turn, *calls[approved]);
+  if (waiting < calls.size() && busy < at_once) return start(turn, *calls[waiting]);
+  // It continues in CallEnds, on_approval() or ParkedTurns::go_on().
   if (busy != 0) return Next::wait;
   take_answer(turn);
-  turn.active().calls.clear();
+  turn.active().clear_calls();
   turn.active().phase = Phase::asked;
   return Next::proceed;
 }
@@ -87,22 +116,21 @@ Next ToolCalls::ask_again(Turn turn, bool& all_ask) {
   std::set<std::string_view> begun;  // the ids of calls
   for (const RestoredQuestion& question : questions) {
     if (!begun.insert(question.call_id).second) continue;
-    std::vector<PendingCall>& calls = turn.active().calls;
-    const auto call = std::find_if(calls.begin(), calls.end(), [&](const PendingCall& one) {
-      return one.state == State::waiting && CallRecords::step_of(turn, one).call_id == question.call_id;
+    const std::vector<std::shared_ptr<Call>>& calls = turn.active().calls;
+    const auto found = std::find_if(calls.begin(), calls.end(), [&](const std::shared_ptr<Call>& one) {
+      return one->state == State::waiting && one->names.id == question.call_id;
     });
-    all_ask = all_ask && call != calls.end();
-    if (call == calls.end()) continue;
+    all_ask = all_ask && found != calls.end();
+    if (found == calls.end()) continue;
+    const std::shared_ptr<Call> call = *found;
     const std::uint64_t before = desk_.list().added();
-    const auto index = static_cast<std::size_t>(call - calls.begin());
-    Next next = start(turn, index, question.is_approval ? Begin::later : Begin::now);
-    if (next == Next::proceed && !question.is_approval &&
-        turn.active().calls[index].state == State::approved) {
+    Next next = start(turn, *call, question.is_approval ? Begin::later : Begin::now);
+    if (next == Next::proceed && !question.is_approval && call->state == State::approved) {
       const core::Withheld withheld = turn.withheld();
       context_.hub.porch.deliver();  // ToolStarted comes before its tool
       // A call that an observer withholds begins in run_next().
       if (turn.is_admitted() && turn.withheld() > withheld) continue;
-      next = turn.is_admitted() ? begin(turn, index) : Next::ended;
+      next = turn.is_admitted() ? begin(turn, *call) : Next::ended;
       if (next == Next::proceed && !turn.is_admitted()) next = Next::ended;
     }
     all_ask = all_ask && desk_.list().added() != before;
@@ -116,10 +144,10 @@ Next ToolCalls::ask_again(Turn turn, bool& all_ask) {
 // after that commit was made waits for the next one.
 void ToolCalls::release_stored(Turn turn) const noexcept {
   events::ChangeListener* const changes = context_.hub.changes;
-  for (PendingCall& call : turn.active().calls) {
-    if (call.state != State::storing) continue;
-    if (!changes || changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id))
-      call.state = State::approved;
+  for (const std::shared_ptr<Call>& call : turn.active().calls) {
+    if (call->state != State::storing) continue;
+    if (!changes || changes->may_begin(turn.node(), call->names.id))
+      call->state = State::approved;
     else
       turn.active().parked = true;
   }
@@ -129,9 +157,9 @@ void ToolCalls::release_stored(Turn turn) const noexcept {
 void ToolCalls::take_answer(Turn turn) {
   ActiveTurn& active = turn.active();
   const auto first = std::find_if(active.calls.begin(), active.calls.end(),
-                                  [](const PendingCall& call) { return call.ends_turn; });
+                                  [](const std::shared_ptr<Call>& call) { return call->ends_turn; });
   if (first == active.calls.end()) return;
-  active.result->text = CallRecords::step_of(turn, *first).message;
+  active.result->text = CallEnds::step_of(turn, **first).message;
   active.answer.reasoning.clear();
   active.answer.order.clear();
   active.answer.finish_reason = FinishReason::complete;
@@ -139,24 +167,23 @@ void ToolCalls::take_answer(Turn turn) {
 }
 
 // Begins one call, asks for its approval, or writes the result that it cannot begin.
-Next ToolCalls::start(Turn turn, std::size_t index, Begin when) {
-  PendingCall& call = turn.active().calls[index];
-  if (is_over(turn, call)) return endings_.apply(turn, call);
-  if (std::string why = look_up(turn, call); !why.empty()) return refuse(turn, call, std::move(why));
+Next ToolCalls::start(Turn turn, Call& call, Begin when) {
+  if (context_.call_index.is_over(call)) return ends_.end_by_verb(turn, call);
+  if (std::string why = look_up(turn, call); !why.empty()) return ends_.refuse(turn, call, std::move(why));
   if (!turn.is_admitted()) return Next::ended;  // no policy runs behind a closed gate
   Verdict verdict = permissions_.check(turn, call);
   if (!turn.is_admitted()) return Next::ended;
-  if (is_over(turn, call)) return endings_.apply(turn, call);
+  if (context_.call_index.is_over(call)) return ends_.end_by_verb(turn, call);
   if (verdict.permission == Permission::allow)
-    return when == Begin::now ? begin(turn, index) : Next::proceed;  // else by run_next()
+    return when == Begin::now ? begin(turn, call) : Next::proceed;  // else by run_next()
   if (verdict.permission == Permission::ask) return ask_approval(turn, call, std::move(verdict.covers));
-  return refuse(turn, call, "denied: " + verdict.reason);
+  return ends_.refuse(turn, call, "denied: " + verdict.reason);
 }
 
 // Why the call cannot begin, worded for the model (X31); "" when it can.
-std::string ToolCalls::look_up(Turn turn, PendingCall& call) {
+std::string ToolCalls::look_up(Turn turn, Call& call) {
   const AgentSpec& spec = turn.spec();
-  ToolCallRecord& step = CallRecords::step_of(turn, call);
+  ToolCallRecord& step = CallEnds::step_of(turn, call);
   call.found = tools::registry_of(spec.tools).find(step.window_id, step.tool);
   if (!call.found.error.empty()) return call.found.error;
   nlohmann::json arguments;
@@ -178,155 +205,83 @@ std::string ToolCalls::look_up(Turn turn, PendingCall& call) {
 }
 
 // Registers the call, before any part of it begins (I1).
-OperationId ToolCalls::open(Turn turn, PendingCall& call) {
-  const ToolCallRecord& step = CallRecords::step_of(turn, call);
-  auto info = std::make_unique<OperationInfo>(OperationInfo{step.call_id, step.window_id, step.tool,
-                                                            turn.spec().tools, step.round, step.index,
-                                                            CallRecords::request_of(step, call)});
+OperationId ToolCalls::open(Turn turn, Call& call) {
   const OperationId id = context_.operations.open(turn.node(), Operation::Kind::tool_call, turn.epoch(),
-                                                  turn.number(), std::move(info));
-  context_.claims.set_operation(CallRecords::key_of(turn, call), id, context_.operations[id].stop);
+                                                  turn.number(), call.shared_from_this());
+  call.tools = turn.spec().tools;
+  context_.call_index.set_stop(call, context_.operations[id].stop);
   return id;
 }
 
 // False: the call waits until the store has that it begins (Persistence), and the turn is parked: a stop ends
 // it as one that a pause has parked. Other calls of the answer go on, and wait for the same commit.
-bool ToolCalls::is_stored(Turn turn, PendingCall& call) noexcept {
+bool ToolCalls::is_stored(Turn turn, Call& call) noexcept {
   events::ChangeListener* const changes = context_.hub.changes;
   if (!changes || call.found.entry.tool->spec.replay != ToolReplay::never) return true;
-  if (changes->may_begin(turn.node(), CallRecords::step_of(turn, call).call_id)) return true;
+  if (changes->may_begin(turn.node(), call.names.id)) return true;
   call.state = State::storing;
   turn.active().parked = true;
   return false;
 }
 
 // Starts the tool of a call that may begin.
-Next ToolCalls::begin(Turn turn, std::size_t index) {
-  PendingCall& call = turn.active().calls[index];
-  ToolCallRecord& step = CallRecords::step_of(turn, call);
-  if (call.task) return tasks_.begin(turn, index);
-  if (is_over(turn, call)) return endings_.apply(turn, call);
+Next ToolCalls::begin(Turn turn, Call& call) {
+  if (call.task) return tasks_.begin(turn, call);
+  if (context_.call_index.is_over(call)) return ends_.end_by_verb(turn, call);
   if (!is_stored(turn, call)) return Next::proceed;
-  if (step.mode == ToolMode::async)  // the id of the task is the result: the call ends here
-    return context_.claims.claim(CallRecords::key_of(turn, call)) ? tasks_.start(turn, index)
-                                                                  : endings_.apply(turn, call);
+  if (CallEnds::step_of(turn, call).mode == ToolMode::async)  // the id of the task is the result
+    return context_.call_index.claim(call) ? tasks_.start(turn, call) : ends_.end_by_verb(turn, call);
   if (!call.operation) call.operation = open(turn, call);
-  const OperationId id = call.operation;
   if (!call.start_emitted) {
     // The tool starts in the next phase, which asks the gates, pauses and verbs again: a stopper either finds
     // the operation, or its closed gate is read then.
     call.state = State::approved;
-    records_.emit_start(turn, call);
+    ends_.emit_start(turn, call);
     return Next::proceed;
   }
   // All allocations come first: once a call is `running`, its tool is started.
   const std::shared_ptr<const Tool> tool = call.found.entry.tool;
   nlohmann::json arguments;
   static_cast<void>(tools::parse_arguments(call.arguments, arguments));
-  CallRecords::UnknownEffect unknown;
+  UnknownEffect unknown;
   // The last one: when a completion is dropped, it needs memory for the result that says so.
-  const auto completion = tools::make_completion(port_.scope_of(turn.node(), id, *tool));
+  const auto completion = tools::make_completion(port_.scope_of(turn, call, call));
   call.begin = completion->scope->begin;
-  records_.set_begun(turn, call, std::move(unknown));
+  set_begun(turn, call, std::move(unknown));
 
   const events::Porch::Beginning beginning(context_.hub.porch);
   tools::start_call(*tool, arguments, completion);
   return Next::proceed;
 }
 
-// The call of the present turn that has that operation, or null.
-PendingCall* ToolCalls::find(const core::Node& node, OperationId id) noexcept {
-  ActiveTurn* const active = active_turn(node);
-  if (!active) return nullptr;
-  const auto found = std::find_if(active->calls.begin(), active->calls.end(),
-                                  [&](const PendingCall& call) { return call.operation == id; });
-  return found == active->calls.end() ? nullptr : &*found;
+// The tool of the call is about to start: until its result comes, the effect of the call is unknown.
+void ToolCalls::set_begun(Turn turn, Call& call, UnknownEffect&& unknown) noexcept {
+  ToolCallRecord& step = CallEnds::step_of(turn, call);
+  if (!turn.active().simulated)
+    turn.data().conversation.set_result(call.message, std::move(unknown.in_history),
+                                        {.outcome = ToolOutcome::interrupted});
+  step.message = std::move(unknown.in_record);
+  step.outcome = ToolOutcome::interrupted;
+  call.state = State::running;
 }
 
 bool ToolCalls::has_begun(const Operation& operation) noexcept {
-  if (operation.kind == Operation::Kind::background) return operation.info && operation.info->begin;
-  const PendingCall* const call = find(*operation.node, operation.id);
-  return !call || call->state == State::running;
-}
-
-void ToolCalls::on_result(core::Node& node, OperationId id, ToolResult result) {
-  const std::uint64_t number = context_.operations[id].turn;
-  const std::shared_ptr<core::CallBegin> begin = context_.operations[id].info->begin;
-  std::optional<DiscardReason> late;
-  runner_.run(node, [&] { return take_result(node, id, result, late); });
-  // A call that has not begun has no result that could be dropped.
-  if (late && !begin->is_withdrawn()) context_.discard(node, number, 0, LateResult::tool_result, *late);
-  // If take_result() threw, the operation may still be registered.
-  if (context_.operations.find(id)) context_.operations.close(id);
-}
-
-// Sets `late` if no turn takes the result.
-Next ToolCalls::take_result(core::Node& node, OperationId id, ToolResult& result,
-                            std::optional<DiscardReason>& late) {
-  Operation& operation = context_.operations[id];
-  const bool in_turn = find(node, id) != nullptr;
-  const bool first = in_turn && context_.claims.claim({operation.agent, operation.info->id});
-  const bool by_host = context_.claims.has_host_result({operation.agent, operation.info->id});
-  const SharedOrBorrowed<ToolRegistry> tools = std::move(operation.info->tools);
-  const std::uint64_t number = operation.turn;
-  const CallNames names{operation.info->id, operation.info->window_id, operation.info->tool};
-  operation.over = true;  // it asks nothing any more
-  desk_.close_all(id);
-  // An observer may end the turn: checked again after each call into the host's code.
-  const auto is_expected = [&] { return first && find(node, id) && Turn(node).is_admitted(); };
-  if (result.launch) context_.hub.porch.deliver();  // an observer may end the turn before the launch
-  if (is_expected() && tools) context_.follow_up(node, number, *tools, names, result);
-  // An observer may have ended the turn, and the operation with it.
-  std::optional<DiscardReason> ended_by = DiscardReason::turn_over;
-  if (const Operation* const left = context_.operations.find(id)) {
-    ended_by = left->late;
-    context_.operations.close(id);
-  }
-  PendingCall* const call = find(node, id);
-  if (in_turn && !first && !ended_by)  // a verb was first, and its second half is still to come
-    ended_by = by_host ? DiscardReason::completed_by_host : DiscardReason::cancelled;
-  if (!first || !call || !Turn(node).is_admitted()) late = ended_by.value_or(why_refused(node));
-  if (!call) return Next::wait;
-  call->operation = {};
-  const Turn turn(node);
-  if (!turn.is_admitted()) return Next::ended;
-  if (!first) return endings_.apply(turn, *call);
-  context_.note_accepted(node);
-  records_.set_result(turn, *call, CallRecords::outcome_of(*call, CallRecords::Result::given), result);
-  return Next::proceed;
-}
-
-void ToolCalls::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
-  Operation& operation = context_.operations[id];
-  if (!context_.claims.claim({operation.agent, operation.info->id})) return;  // finish() follows
-  operation.end(DiscardReason::timed_out);
-  const bool has_begun = operation.info->has_begun();
-  context_.operations.cut(id);
-  desk_.close_all(id);
-  if (!find(node, id)) return;
-  runner_.run(node, [&] {
-    const Turn turn(node);
-    if (!turn.is_admitted()) return Next::ended;
-    PendingCall& call = *find(node, id);
-    call.operation = {};
-    if (!has_begun && context_.operations.find(id)) context_.operations.close(id);  // nothing comes
-    records_.set_result(turn, call, CallRecords::outcome_of(call, CallRecords::Result::none), result);
-    return Next::proceed;
-  });
+  const Call& call = *operation.call;
+  if (call.is_task()) return call.begin != nullptr;
+  return call.operation != operation.id || call.state == State::running;
 }
 
 // Asks if this call may run. No part of it begins before the user has approved it. From now on neither its
 // tool (PendingCall::found) nor its arguments change: what is approved is what runs.
-Next ToolCalls::ask_approval(Turn turn, PendingCall& call, Coverage covers) {
+Next ToolCalls::ask_approval(Turn turn, Call& call, Coverage covers) {
   call.operation = open(turn, call);
   call.state = State::asking;
-  const ToolCallRecord& step = CallRecords::step_of(turn, call);
   AskedQuestion asked;
   asked.operation = call.operation;
   asked.question.kind = QuestionKind::approval;
-  asked.question.call_id = step.call_id;
-  asked.question.window_id = step.window_id;
-  asked.question.tool = step.tool;
+  asked.question.call_id = call.names.id;
+  asked.question.window_id = call.names.window_id;
+  asked.question.tool = call.names.tool;
   asked.question.text = call.arguments;
   asked.closed = [this, id = call.operation](const Answer& answer) { on_approval(id, answer); };
   asked.covers = std::move(covers);
@@ -338,16 +293,17 @@ void ToolCalls::on_approval(OperationId id, const Answer& answer) {
   Operation* const operation = context_.operations.find(id);
   if (!operation || answer.outcome == QuestionOutcome::cancelled) return;
   core::Node& node = *operation->node;
-  if (!find(node, id)) return;
+  const std::shared_ptr<Call> call = operation->call;
+  if (!CallEnds::is_waited_for(*call, id)) return;
   const AgentEntry entry(context_, node);
   runner_.run(node, [&] {
     const Turn turn(node);
-    return turn.is_admitted() ? take_approval(turn, *find(node, id), answer) : Next::ended;
+    return turn.is_admitted() ? take_approval(turn, *call, answer) : Next::ended;
   });
   context_.end_activity(node);
 }
 
-Next ToolCalls::take_approval(Turn turn, PendingCall& call, const Answer& answer) {
+Next ToolCalls::take_approval(Turn turn, Call& call, const Answer& answer) {
   if (answer.outcome == QuestionOutcome::answered) {
     call.state = State::approved;
     return Next::proceed;
@@ -355,68 +311,7 @@ Next ToolCalls::take_approval(Turn turn, PendingCall& call, const Answer& answer
   std::string why = answer.outcome == QuestionOutcome::timed_out ? "nobody approved the call in time"
                     : answer.text.empty()                        ? "the person refused the call"
                                           : "the person refused the call: " + answer.text;
-  return refuse(turn, call, std::move(why));
-}
-
-// True if the loop or a verb has ended the call.
-bool ToolCalls::is_over(Turn turn, const PendingCall& call) const noexcept {
-  return context_.claims.is_over(CallRecords::key_of(turn, call));
-}
-
-// The tool of the call does not start, unless a verb has ended the call before.
-Next ToolCalls::refuse(Turn turn, PendingCall& call, std::string why) {
-  if (!context_.claims.claim(CallRecords::key_of(turn, call))) return endings_.apply(turn, call);
-  if (call.operation) context_.operations.close(std::exchange(call.operation, {}));
-  records_.refuse(turn, call, std::move(why));
-  return Next::proceed;
-}
-
-void ToolCalls::finish(core::Node& node, std::string_view call_id) noexcept {
-  ActiveTurn* const active = active_turn(node);
-  if (!active) return;
-  const auto found = std::find_if(active->calls.begin(), active->calls.end(), [&](const PendingCall& call) {
-    return call.state != State::done && active->result->calls[call.step].call_id == call_id;
-  });
-  if (found == active->calls.end()) return;
-  runner_.run(node, [&] {
-    const Turn turn(node);
-    return turn.is_admitted() ? endings_.apply(turn, *found) : Next::ended;
-  });
-}
-
-void ToolCalls::forget(const core::Node& node, std::uint64_t turn) noexcept {
-  for (std::size_t dropped = context_.claims.remove_turn(node.id()); dropped != 0; --dropped)
-    context_.discard(node, turn, 0, LateResult::tool_result, DiscardReason::turn_over);
-}
-
-void ToolCalls::cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
-                       const TurnResult& result, DiscardReason late) noexcept {
-  std::size_t dropped = context_.claims.remove_turn(node.id());  // first: from now on no verb finds them
-  for (const PendingCall& call : calls)
-    if (call.operation) context_.operations[call.operation].end(late);
-  for (const PendingCall& call : calls)
-    if (call.task) tasks_.cancel(call.task);
-  for (const PendingCall& call : calls) {
-    if (!call.operation) continue;
-    context_.operations.cut(call.operation);
-    desk_.close_all(call.operation);
-    // No part of the call has begun: no outcome will come.
-    if (!call.has_begun()) context_.operations.close(call.operation);
-  }
-  for (const PendingCall& call : calls) {
-    if (!call.start_emitted || call.state == State::done) continue;
-    const ToolCallRecord& step = result.calls[call.step];
-    context_.log(
-        LogLevel::info, "Tool execution was cancelled",
-        {{"agent", context_.name_of(node)}, {"tool", step.tool}, {"outcome", to_string(step.outcome)}});
-    ToolResult ended{.success = false};  // without memory for its text
-    context_.engine.guarded("the end of a call", [&] { ended.message = step.message; });
-    context_.hub.emit(node, [&](Agent agent) {
-      return ToolEnded{std::move(agent), turn, step.call_id, step.outcome, std::move(ended)};
-    });
-  }
-  for (const PendingCall& call : calls) dropped += call.ending && call.ending->by_host;
-  for (; dropped != 0; --dropped) context_.discard(node, turn, 0, LateResult::tool_result, late);
+  return ends_.refuse(turn, call, std::move(why));
 }
 
 }  // namespace agentcore::detail::turn

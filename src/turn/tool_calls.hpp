@@ -1,7 +1,7 @@
-// ToolCalls: runs the tool calls of one answer, in their order.
+// ToolCalls: begins the tool calls of one answer, in their order.
 #pragma once
 
-#include "turn/call_records.hpp"
+#include "tools/protocol.hpp"
 #include "turn/grants.hpp"
 #include "turn/turn.hpp"
 #include "turn/turn_context.hpp"
@@ -17,7 +17,7 @@
 namespace agentcore::detail::turn {
 
 class BackgroundTasks;
-class CallEndings;
+class CallEnds;
 class Permissions;
 class QuestionDesk;
 class ToolPort;
@@ -26,21 +26,19 @@ class TurnRunner;
 // One call goes waiting (-> asking -> approved) -> running -> done. All @loop_thread.
 class ToolCalls {
  public:
-  ToolCalls(TurnContext& context, CallRecords& records, Permissions& permissions, ToolPort& port,
-            QuestionDesk& desk, BackgroundTasks& tasks, CallEndings& endings, TurnRunner& runner)
+  ToolCalls(TurnContext& context, Permissions& permissions, ToolPort& port, QuestionDesk& desk,
+            BackgroundTasks& tasks, CallEnds& ends, TurnRunner& runner)
       : context_(context),
-        records_(records),
         permissions_(permissions),
         port_(port),
         desk_(desk),
         tasks_(tasks),
-        endings_(endings),
+        ends_(ends),
         runner_(runner) {}
 
-  // Writes an answer with calls into the history.
-  void list(Turn turn, std::vector<tools::AskedCall> calls, std::string words);
-  // Ends all calls of that answer before they begin: the model receives the reason.
-  void refuse_all(Turn turn, const std::string& why);
+  // Writes an answer with calls, and for each call a result that it did not happen, which later results
+  // replace.
+  void list(Turn turn, std::vector<tools::AskedCall> asked, std::string words);
   // Begins one call, if one more may run. `proceed`: to be called again; or, if the phase has changed, all of
   // them have their results, and if one of these ends the turn, ActiveTurn::tool_ends_turn is set.
   Next run_next(Turn turn);
@@ -49,48 +47,31 @@ class ToolCalls {
   // anything now. A call that had asked one question after the other asks the first one again, and the others
   // later.
   Next ask_again(Turn turn, bool& all_ask);
-  // A verb has ended the call of that id: writes how. Does nothing if the turn of the call is over.
-  void finish(core::Node& node, std::string_view call_id) noexcept;
-  // The turn ends: from now on no verb finds its calls.
-  void forget(const core::Node& node, std::uint64_t turn) noexcept;
-  // The turn has ended: forgets and cuts `calls`, closes their questions and emits their ends.
-  void cancel(core::Node& node, std::uint64_t turn, const std::vector<PendingCall>& calls,
-              const TurnResult& result, DiscardReason late) noexcept;
-
   // False for a call of the turn in progress that waits for its approval, or to begin.
   static bool has_begun(const Operation& operation) noexcept;
-
-  // The tool of a registered operation has given its result.
-  void on_result(core::Node& node, OperationId id, ToolResult result);
-  // Its time-out has passed: the operation is cut, and the turn continues with `result`.
-  void on_timeout(core::Node& node, OperationId id, const ToolResult& result);
 
  private:
   enum class Begin : std::uint8_t { now, later };
 
   void release_stored(Turn turn) const noexcept;
   static void take_answer(Turn turn);
-  Next start(Turn turn, std::size_t index, Begin when = Begin::now);
-  bool is_stored(Turn turn, PendingCall& call) noexcept;
-  Next begin(Turn turn, std::size_t index);
-  std::string look_up(Turn turn, PendingCall& call);
-  OperationId open(Turn turn, PendingCall& call);
-  static PendingCall* find(const core::Node& node, OperationId id) noexcept;
-  Next take_result(core::Node& node, OperationId id, ToolResult& result, std::optional<DiscardReason>& late);
-  Next ask_approval(Turn turn, PendingCall& call, Coverage covers);
+  Next start(Turn turn, Call& call, Begin when = Begin::now);
+  bool is_stored(Turn turn, Call& call) noexcept;
+  Next begin(Turn turn, Call& call);
+  std::string look_up(Turn turn, Call& call);
+  OperationId open(Turn turn, Call& call);
+  struct UnknownEffect;
+  static void set_begun(Turn turn, Call& call, UnknownEffect&& unknown) noexcept;
+  Next ask_approval(Turn turn, Call& call, Coverage covers);
   void on_approval(OperationId id, const Answer& answer);
-  Next take_approval(Turn turn, PendingCall& call, const Answer& answer);
-
-  bool is_over(Turn turn, const PendingCall& call) const noexcept;
-  Next refuse(Turn turn, PendingCall& call, std::string why);
+  Next take_approval(Turn turn, Call& call, const Answer& answer);
 
   TurnContext& context_;
-  CallRecords& records_;
   Permissions& permissions_;
   ToolPort& port_;
   QuestionDesk& desk_;
   BackgroundTasks& tasks_;
-  CallEndings& endings_;
+  CallEnds& ends_;
   TurnRunner& runner_;
 };
 

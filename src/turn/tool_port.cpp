@@ -1,12 +1,11 @@
 #include "turn/tool_port.hpp"
 
-#include "core/json_depth.hpp"
-#include "core/utf8.hpp"
+#include "core/text_hash.hpp"
 #include "loop/time.hpp"
 #include "turn/background_tasks.hpp"
+#include "turn/call_ends.hpp"
 #include "turn/limited.hpp"
 #include "turn/question_desk.hpp"
-#include "turn/tool_calls.hpp"
 #include "turn/turn_deadline.hpp"
 
 #include <chrono>
@@ -30,12 +29,14 @@ Errc refusal_of_state(AgentState state) noexcept {
 // ToolContext::idempotency_key(). All parts stay the same when the call is made again. A process that ended
 // before its last commit may have made another call with the same numbers: the message or the request was
 // another one.
-std::string key_of(const std::string& identity, MessageId message, const Operation& operation) {
-  const OperationInfo& call = *operation.info;
+std::string key_of(const std::string& identity, Turn turn, const Call& call) {
+  const ToolCallRecord& step = CallEnds::step_of(turn, call);
+  const std::uint64_t request =
+      core::text_hash(call.names.window_id + '\0' + call.names.tool + '\0' + call.arguments);
   char text[96];
-  std::snprintf(text, sizeof text, "-%llx-%llx-%u-%u-%llx", static_cast<unsigned long long>(operation.agent),
-                static_cast<unsigned long long>(message.value), call.round, call.index,
-                static_cast<unsigned long long>(call.request));
+  std::snprintf(text, sizeof text, "-%llx-%llx-%u-%u-%llx", static_cast<unsigned long long>(call.agent),
+                static_cast<unsigned long long>(turn.active().message.value), step.round, step.index,
+                static_cast<unsigned long long>(request));
   return identity + text;
 }
 
@@ -44,22 +45,19 @@ constexpr Duration not_taken_after = std::chrono::seconds(5);
 
 }  // namespace
 
-std::shared_ptr<tools::CallScope> ToolPort::scope_of(core::Node& node, OperationId id, const Tool& tool) {
-  Operation& operation = context_.operations[id];
-  const ActiveTurn* const active = active_turn(node);
+std::shared_ptr<tools::CallScope> ToolPort::scope_of(Turn turn, const Call& asked, const Call& call) {
+  const OperationId id = call.operation;
+  const Operation& operation = context_.operations[id];
   auto scope = std::make_shared<tools::CallScope>(tools::CallScope{
-      context_.engine.shared_from_this(), this, id, context_.hub.handle(node), operation.info->id,
-      operation.turn, key_of(context_.own_identity(), active ? active->message : MessageId(), operation),
-      operation.epoch, operation.kind != Operation::Kind::background, operation.stop.get_token(),
-      TimePoint::max(), context_.limits.max_result_bytes,
-      tool.spec.timeout.value_or(context_.limits.tool_timeout)});
-  operation.info->begin = scope->begin;
+      context_.engine.shared_from_this(), this, id, context_.hub.handle(turn.node()), call.names.id,
+      operation.turn, key_of(context_.own_identity(), turn, asked), operation.epoch, !call.is_task(),
+      operation.stop.get_token(), TimePoint::max(), context_.limits.max_result_bytes,
+      asked.found.entry.tool->spec.timeout.value_or(context_.limits.tool_timeout)});
   if (scope->timeout != no_limit) {
     scope->begin->set_end(loop::later(context_.engine.now(), scope->timeout));
     start_timeout(id, *scope);
   }
-  if (operation.kind == Operation::Kind::tool_call && active && active->deadline)
-    scope->deadline = active->deadline->when;
+  if (!call.is_task() && turn.active().deadline) scope->deadline = turn.active().deadline->when;
   return scope;
 }
 
@@ -67,28 +65,28 @@ void ToolPort::start_timeout(OperationId id, const tools::CallScope& call) {
   loop::Engine& engine = context_.engine;
   const std::uint64_t timer = engine.start_timer(
       call.begin->ends_at(), [this, id, timeout = call.timeout] { on_timeout(id, timeout); });
-  context_.operations[id].info->timer = Timer(engine.weak_from_this(), timer);
+  context_.operations[id].timer = Timer(engine.weak_from_this(), timer);
 }
 
 // Instead of the time-out, there is the timer of a log record.
 void ToolPort::on_handed_over(const tools::CallScope& call) {
   call.begin->set_end(TimePoint::max());
-  const Operation* const operation = context_.operations.find(call.operation);
-  if (!operation || !operation->info) return;
-  operation->info->timer = {};
+  Operation* const operation = context_.operations.find(call.operation);
+  if (!operation) return;
+  operation->timer = {};
   loop::Engine& engine = context_.engine;
   engine.guarded("a record of a call that waits for its executor", [&] {
     const std::uint64_t timer = engine.start_timer(
         loop::later(engine.now(), not_taken_after), [this, id = call.operation] { on_not_taken(id); },
         loop::TimerUse::watch);
-    operation->info->timer = Timer(engine.weak_from_this(), timer);
+    operation->timer = Timer(engine.weak_from_this(), timer);
   });
 }
 
 // One record stands for all calls that wait at that time: there may be many.
 void ToolPort::on_not_taken(OperationId id) noexcept {
   const Operation* const operation = context_.operations.find(id);
-  if (!operation || operation->over || !operation->info->begin->waits()) return;
+  if (!operation || operation->over || !operation->call->begin->waits()) return;
   const TimePoint now = context_.engine.now();
   if (told_not_taken_ && now < loop::later(*told_not_taken_, not_taken_after)) return;
   told_not_taken_ = now;
@@ -96,8 +94,8 @@ void ToolPort::on_not_taken(OperationId id) noexcept {
   context_.engine.guarded("a log record", [&] {
     context_.log(LogLevel::warning, "a tool call waits: its executor has not taken it yet",
                  {{"agent", context_.name_of(*operation->node)},
-                  {"tool", operation->info->tool},
-                  {"call", operation->info->id},
+                  {"tool", operation->call->names.tool},
+                  {"call", operation->call->names.id},
                   {"waited", text_of(not_taken_after)}});
   });
 }
@@ -142,7 +140,7 @@ void ToolPort::on_progress(const tools::CallScope& call, std::string text) {
   if (!is_admitted_now(*operation)) return;
   context_.note_accepted(node);
   context_.hub.emit(node, [&](Agent agent) {
-    return ToolProgress{std::move(agent), call.turn, operation->info->id,
+    return ToolProgress{std::move(agent), call.turn, call.call_id,
                         limited(std::move(text), context_.limits.max_result_bytes)};
   });
 }
@@ -155,26 +153,15 @@ void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
   core::Node* const node = operation ? operation->node : context_.find(core::AgentAccess::node(call.agent));
   if (!node) return;
   const AgentEntry entry(context_, *node);
-  result = checked(std::move(result));
+  result = ends_.checked(std::move(result));
   if (!operation && call.begin->is_withdrawn()) return;  // it has ended without a begin
   if (!operation)                                        // it was abandoned
     return context_.discard(*node, call.turn, 0, LateResult::tool_result, DiscardReason::given_up);
   if (operation->kind == Operation::Kind::background)
-    tasks_.on_result(*node, id, std::move(result));
+    tasks_.on_result(id, std::move(result));
   else
-    calls_.on_result(*node, id, std::move(result));
+    ends_.on_result(*node, id, std::move(result));
   context_.end_activity(*node);
-}
-
-ToolResult ToolPort::checked(ToolResult result) const noexcept {
-  const bool fits = context_.engine.guarded("a tool's result", [&] {
-    if (result.data.size() > context_.limits.max_result_bytes || !core::is_utf8(result.data) ||
-        core::json_depth(result.data) > core::max_json_depth)
-      result = ToolResult::failed(
-          "the tool's data is no UTF-8, nested too deep, or longer than TreeOptions::max_tool_result_bytes");
-  });
-  if (!fits) result = {.success = false};
-  return result;
 }
 
 void ToolPort::on_ask(const tools::CallScope& call, Question question,
@@ -193,7 +180,7 @@ void ToolPort::on_ask(const tools::CallScope& call, Question question,
 void ToolPort::on_timeout(OperationId id, Duration timeout) {
   const Operation* operation = context_.operations.find(id);
   if (!operation || operation->over) return;
-  const std::shared_ptr<core::CallBegin> begin = operation->info->begin;
+  const std::shared_ptr<core::CallBegin> begin = operation->call->begin;
   context_.engine.guarded("a tool's time-out", [&] { begin->look(); });
   operation = context_.operations.find(id);
   if (!operation || operation->over) return;
@@ -208,7 +195,7 @@ void ToolPort::expire_later(OperationId id, Duration timeout) {
       const Operation* const left = context_.operations.find(id);
       if (!left || left->over) return;
       // The result is posted just now.
-      if (left->info->begin->has_result_in_time()) return expire_later(id, timeout);
+      if (left->call->begin->has_result_in_time()) return expire_later(id, timeout);
       expire(id, timeout);
     });
   });
@@ -221,16 +208,16 @@ void ToolPort::expire(OperationId id, Duration timeout) {
   if (!operation || operation->over) return;
   core::Node& node = *operation->node;
   const AgentEntry entry(context_, node);
-  const bool has_begun = !operation->info->begin->withdraw();
+  const bool has_begun = !operation->call->begin->withdraw();
   ToolResult result{.success = false};
   context_.engine.guarded("a tool's time-out", [&] {
     result.message =
         "timed out after " + text_of(timeout) + (has_begun ? "; its effect is unknown" : ", before it began");
   });
   if (operation->kind == Operation::Kind::background)
-    tasks_.on_timeout(node, id, result);
+    tasks_.on_timeout(id, result);
   else
-    calls_.on_timeout(node, id, result);
+    ends_.on_timeout(node, id, result);
   context_.end_activity(node);
 }
 

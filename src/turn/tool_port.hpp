@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tools/call_scope.hpp"
+#include "turn/turn.hpp"
 #include "turn/turn_context.hpp"
 
 #include <functional>
@@ -12,21 +13,20 @@
 namespace agentcore::detail::turn {
 
 class BackgroundTasks;
+class CallEnds;
 class QuestionDesk;
-class ToolCalls;
 
 // Creates the scope of a call, and passes on the results, progress and questions of a running tool and its
 // time-out. The time-out runs from the begin of the call (core::CallBegin). Deliveries after the end of the
 // operation are late. All @loop_thread.
 class ToolPort final : public tools::CallOwner {
  public:
-  ToolPort(TurnContext& context, ToolCalls& calls, BackgroundTasks& tasks, QuestionDesk& desk)
-      : context_(context), calls_(calls), tasks_(tasks), desk_(desk) {}
+  ToolPort(TurnContext& context, CallEnds& ends, BackgroundTasks& tasks, QuestionDesk& desk)
+      : context_(context), ends_(ends), tasks_(tasks), desk_(desk) {}
 
-  // The scope in which the tool of a registered operation is started. Starts the clock of its time-out.
-  std::shared_ptr<tools::CallScope> scope_of(core::Node& node, OperationId id, const Tool& tool);
-  // A result with data that cannot be used becomes a failed one; without memory, one without a text.
-  ToolResult checked(ToolResult result) const noexcept;
+  // The scope in which the tool that `asked` names is started, for that call or for its background task.
+  // Starts the clock of the time-out.
+  std::shared_ptr<tools::CallScope> scope_of(Turn turn, const Call& asked, const Call& call);
 
   // tools::CallOwner
   Errc refusal_of(const tools::CallScope& call) const noexcept override;
@@ -48,7 +48,7 @@ class ToolPort final : public tools::CallOwner {
   void expire(OperationId id, Duration timeout);
 
   TurnContext& context_;
-  ToolCalls& calls_;
+  CallEnds& ends_;
   BackgroundTasks& tasks_;
   QuestionDesk& desk_;
   std::optional<TimePoint> told_not_taken_;  // when the last record was written

@@ -10,7 +10,7 @@
 #include "mailbox/message_pool.hpp"
 #include "mailbox/steer_box.hpp"
 #include "turn/acknowledgements.hpp"
-#include "turn/call_claims.hpp"
+#include "turn/call_index.hpp"
 #include "turn/call_pauses.hpp"
 #include "turn/cut_trail.hpp"
 #include "turn/end_reasons.hpp"
@@ -81,15 +81,8 @@ struct Messages {
 // What the verbs of other threads read and write of the turns in progress.
 struct Registries {
   Operations& operations;
-  CallClaims& claims;
+  CallIndex& call_index;
   EndReasons& end_reasons;
-};
-
-// Names a tool call or a background task. Copies, because code of the host may end it.
-struct CallNames {
-  std::string id;
-  std::string window_id;  // empty: an ordinary tool
-  std::string tool;
 };
 
 // All @loop_thread. Once the tree is closed, its gate refuses every admission, and no function here logs,
@@ -108,7 +101,7 @@ class TurnContext {
         limits(limits_of_turns),
         cuts(limits_of_turns.cuts),
         operations(registries.operations),
-        claims(registries.claims),
+        call_index(registries.call_index),
         end_reasons(registries.end_reasons),
         ended_turns(limits_of_turns.kept_results) {}
 
@@ -156,7 +149,7 @@ class TurnContext {
   const TurnLimits limits;
   CutTrail* const cuts;  // that of the limits
   Operations& operations;
-  CallClaims& claims;
+  CallIndex& call_index;
   EndReasons& end_reasons;
   EndedTurns ended_turns;
   CallPauses call_pauses{*this};

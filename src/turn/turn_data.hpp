@@ -1,16 +1,14 @@
 // TurnData: the data of an agent since its first activity: history, budgets, and the turn in progress.
 #pragma once
 
-#include "core/call_begin.hpp"
 #include "core/leases.hpp"
 #include "core/node.hpp"
 #include "core/operation_id.hpp"
 #include "tools/block_filter.hpp"
-#include "tools/registry.hpp"
 #include "turn/account.hpp"
 #include "turn/acknowledgements.hpp"
 #include "turn/answer_check.hpp"
-#include "turn/call_claims.hpp"
+#include "turn/call.hpp"
 #include "turn/conversation.hpp"
 #include "turn/sent_context.hpp"
 #include "turn/turn_deadline.hpp"
@@ -41,35 +39,6 @@ enum class Phase : std::uint8_t {
   read,        // its answer has arrived, no verb can abort the call any more, and it is not written yet
   refused,     // the calls of an answer that was cut off have been refused
   acting,      // its tools run
-};
-
-// One call of an answer. At every moment the history and the turn's steps hold its outcome as if the turn
-// ended right then (G8, G9).
-struct PendingCall {
-  enum class State : std::uint8_t {
-    waiting,   // not looked at yet
-    asking,    // for its approval
-    approved,  // by a person: it may begin
-    storing,   // it may begin when the store has that (ToolReplay::never)
-    running,   // its tool is at work, or waits for its begin (core::CallBegin)
-    done,      // it has its result
-  };
-
-  State state = State::waiting;
-  std::size_t message = 0;      // of its result, in the conversation
-  std::size_t step = 0;         // in the turn's result
-  core::OperationId operation;  // from before its approval is requested, or it is begun, until it is done
-  core::OperationId task;       // the background task that it starts, until its tool has begun
-  bool start_emitted = false;   // ToolStarted was emitted: then ToolEnded follows
-  bool begun_before = false;    // it has, or may have, begun before a restart, and is made again
-  bool ends_turn = false;       // its result does (ToolResult::end_turn)
-  std::string arguments;        // the text of the model; once the tool was looked up, that of the tool
-  tools::Found found;           // the tool, once it was looked up
-  std::shared_ptr<core::CallBegin> begin;  // once its tool is about to start
-  std::unique_ptr<CallEnding> ending;      // what a verb has left, while ToolStarted is delivered
-
-  // True if its tool has begun since the last restart. False: it never will.
-  bool has_begun() const noexcept { return begin && !begin->withdraw(); }
 };
 
 // An answer that was refused, while the model is asked for another one.
@@ -164,9 +133,9 @@ struct ActiveTurn {
   std::uint32_t model_calls = 0;           // sent so far
   std::uint32_t attempt = 1;               // StoredTurn::attempt
   std::uint32_t tool_turns = 0;
-  std::uint64_t prompt_tokens = 0;  // of the last model call, by our own count
-  std::size_t request_end = 0;      // the number of messages in the stable part of the next request
-  std::vector<PendingCall> calls;   // of the last answer
+  std::uint64_t prompt_tokens = 0;           // of the last model call, by our own count
+  std::size_t request_end = 0;               // the number of messages in the stable part of the next request
+  std::vector<std::shared_ptr<Call>> calls;  // of the last answer
   std::shared_ptr<TurnResult> result = std::make_shared<TurnResult>();
   Summaries summaries = Summaries::possible;
   bool tells_left_out = false;              // the event of the next request names all that is left out
@@ -176,6 +145,12 @@ struct ActiveTurn {
   std::optional<LateAnswer> late;           // reported after the end of the turn
   std::string stop_reason;                  // why it is being stopped, if the turn itself caused the stop
   std::unique_ptr<ActiveTurn> next_ended;   // of the turns that have ended: see TurnEnds::free_ended()
+
+  // No call of the last answer is left to end.
+  void clear_calls() noexcept {
+    for (const std::shared_ptr<Call>& call : calls) call->release_request();
+    calls.clear();
+  }
 };
 
 struct TurnData final : core::AgentData {

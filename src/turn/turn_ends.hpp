@@ -2,7 +2,6 @@
 #pragma once
 
 #include "turn/budget_ledger.hpp"
-#include "turn/call_records.hpp"
 #include "turn/turn.hpp"
 #include "turn/turn_context.hpp"
 
@@ -15,44 +14,42 @@
 
 namespace agentcore::detail::turn {
 
+class CallEnds;
 class LingeringCalls;
-class ToolCalls;
 class UsageAccounting;
 
-// Every end of a turn has this order: its question is marked in the history, the turn is removed from the
-// agent's data, its usage is settled, TurnEnded is emitted, and the agent's state follows. Functions that
-// return Next return `ended`. All @loop_thread.
+// How a turn ends.
+enum class TurnEnd : std::uint8_t {
+  completed,       // its answer has no calls, or the result of a tool is the answer
+  failed,          // its answer, or the next step, is refused; earlier steps stay
+  failed_call,     // its model call failed, or cannot be made
+  cancelled_call,  // its model call was cancelled by the client itself: it counts as aborted (B12)
+  refused,     // a check refused it: aborted, interrupted or stopped, according to the packed state and the
+               // gates, or `deadline`
+  deadline,    // its deadline has passed: it fails
+  broken_off,  // a part of it threw: it fails, and the agent can take its next message
+};
+
+// Every end of a turn has this order: its state is left, by which a verb of another thread has ended the turn
+// or finds it over; its question is marked in the history, the turn is removed from the agent's data, what it
+// has in flight is cut, its usage is settled, TurnEnded is emitted, and the agent's state follows. Functions
+// that return Next return `ended`. All @loop_thread.
 class TurnEnds {
  public:
-  TurnEnds(TurnContext& context, BudgetLedger& ledger, UsageAccounting& usage, CallRecords& records,
-           ToolCalls& calls, LingeringCalls& lingering)
-      : context_(context),
-        ledger_(ledger),
-        usage_(usage),
-        records_(records),
-        calls_(calls),
-        lingering_(lingering) {}
+  TurnEnds(TurnContext& context, BudgetLedger& ledger, UsageAccounting& usage, CallEnds& calls,
+           LingeringCalls& lingering)
+      : context_(context), ledger_(ledger), usage_(usage), calls_(calls), lingering_(lingering) {}
 
-  // The answer has no calls: waiting_llm -> processing -> idle.
-  Next complete(Turn turn);
-  // The answer, or the next step, is refused; earlier steps stay. `reason`: why the model ended the answer.
-  Next fail(Turn turn, ChatError error, FinishReason reason = FinishReason::tool_calls);
-  // The model call did not complete: waiting_llm -> idle (B12). A call that its client cancelled by itself
-  // counts as aborted.
-  Next fail_call(Turn turn, ChatOutcome outcome);
+  // Ends the turn, unless it is over. If a verb came first, it ends as `refused`. The outcomes of what it has
+  // in flight come later. `error` and `reason`: of an end that fails; why the model ended the answer. Throws
+  // std::bad_alloc only with `completed`, before the turn is over; otherwise texts stay empty without memory.
+  Next end(Turn turn, TurnEnd how, ChatError error = {}, FinishReason reason = FinishReason::tool_calls);
   // A budget refuses: reports the owner of that budget, which is then stopped and this turn with it. If that
   // agent cannot be stopped, or too much is only reserved, the turn fails.
   Next end_for_budget(Turn turn, BudgetVerdict verdict);
 
-  // Ends the turn that was refused: as aborted, interrupted or stopped, according to the packed state and the
-  // gates, or as failed at its deadline. Cuts its calls, closes its questions. The outcomes of its operations
-  // come later. Does nothing if the turn is over.
-  void interrupt(Turn turn) noexcept;
   // Starts the timer of the turn's deadline, if it has one. `ended`: the deadline has passed.
   Next watch_deadline(Turn turn);
-  // A part of the turn threw: the turn ends as failed, and the agent can take its next message.
-  void break_off(Turn turn, Errc code, std::string_view why) noexcept;
-
   // Ends the turn in progress if it was interrupted. True: it did.
   bool end_refused(core::Node& node) noexcept;
   // Notifies the tree that a turn of `node` may have ended.
@@ -64,21 +61,22 @@ class TurnEnds {
   void free_ended() noexcept;
 
  private:
-  bool leave(Turn turn) noexcept;
-  void on_deadline(core::NodeId agent, std::uint64_t number) noexcept;
-  bool end_at_deadline(Turn turn) noexcept;
-  void end_early(Turn turn, TurnOutcome outcome, Errc code, std::string_view why) noexcept;
-  void cut(Turn turn, ActiveTurn& ended, DiscardReason late) noexcept;
-  void mark_question(Turn turn, Interruption why) noexcept;
-  std::unique_ptr<ActiveTurn> take_out(Turn turn) noexcept;
+  TurnEnd settle_end(Turn turn, TurnEnd how, ChatError& error, FinishReason& reason) noexcept;
+  static bool leave(Turn turn, TurnEnd how) noexcept;
+  static TurnOutcome outcome_of(Turn turn, TurnEnd how) noexcept;
+  static void write_answer(Turn turn);
+  void mark_question(Turn turn, TurnEnd how, TurnOutcome outcome) noexcept;
+  void cut(Turn turn, TurnEnd how, ActiveTurn& ended, DiscardReason late) noexcept;
+  void write_error(const core::Node& node, TurnEnd how, ActiveTurn& ended, ChatError error,
+                   FinishReason reason) noexcept;
   void emit_end(Turn turn, const ActiveTurn& ended) noexcept;
-  void follow_end(Turn turn) noexcept;
+  void follow_end(core::Node& node, TurnEnd how, TurnOutcome outcome) noexcept;
+  void on_deadline(core::NodeId agent, std::uint64_t number) noexcept;
 
   TurnContext& context_;
   BudgetLedger& ledger_;
   UsageAccounting& usage_;
-  CallRecords& records_;
-  ToolCalls& calls_;
+  CallEnds& calls_;
   LingeringCalls& lingering_;
   std::unique_ptr<ActiveTurn> ended_;  // a list: see ActiveTurn::next_ended
 };

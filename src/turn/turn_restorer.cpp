@@ -2,7 +2,6 @@
 
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
-#include "turn/call_records.hpp"
 #include "turn/tool_calls.hpp"
 #include "turn/turn_ends.hpp"
 #include "turn/turn_runner.hpp"
@@ -25,7 +24,7 @@ struct FoundCall {
 
 namespace {
 
-using State = PendingCall::State;
+using State = Call::State;
 
 // Arguments that are no object: the model reads that they cannot be read.
 constexpr std::string_view unreadable_arguments = "(not kept)";
@@ -160,8 +159,8 @@ std::vector<InterruptedCall> TurnRestorer::resume(core::Node& node, const Stored
   data.conversation.reopen();
   // The results of the last answer come last, unless a message was steered since.
   const bool acts =
-      !active.calls.empty() && active.calls.back().message + 1 == data.conversation.messages().size();
-  if (!acts) active.calls.clear();
+      !active.calls.empty() && active.calls.back()->message + 1 == data.conversation.messages().size();
+  if (!acts) active.clear_calls();
   active.phase = acts ? Phase::acting : Phase::asked;
   return interrupted;
 }
@@ -183,7 +182,7 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   ActiveTurn& active = *data.turn;
   StoredCall stored = found.stored;
   if (found.index == 1) {  // the first call of an answer
-    active.calls.clear();
+    active.clear_calls();
     ++active.tool_turns;
   }
   tools::AskedCall asked = tools::resolve(tools::registry_of(node.spec->tools), *found.call);
@@ -217,17 +216,17 @@ void TurnRestorer::add_call(core::Node& node, const FoundCall& found,
   step.round = found.round;
   step.index = found.index;
   active.result->last_call = std::make_shared<const ToolCall>(std::move(asked.call));
-  PendingCall& call = active.calls.emplace_back();
-  call.state = is_done ? State::done : State::waiting;
-  call.message = found.result;
-  call.step = active.result->calls.size() - 1;
-  call.ends_turn = stored.ends_turn;
-  call.begun_before = begun_before;
-  call.arguments = stored.readable ? found.call->arguments : std::string(unreadable_arguments);
-  if (stored.no_arguments) call.arguments.clear();
-  const CallKey key{node.id(), step.call_id};
-  context_.claims.add(key, node, active.epoch);
-  if (is_done) static_cast<void>(context_.claims.claim(key));
+  const std::shared_ptr<Call>& call = active.calls.emplace_back(std::make_shared<Call>(
+      CallNames{step.call_id, step.window_id, step.tool}, node, node.turns, active.epoch));
+  call->state = is_done ? State::done : State::waiting;
+  call->message = found.result;
+  call->step = active.result->calls.size() - 1;
+  call->ends_turn = stored.ends_turn;
+  call->begun_before = begun_before;
+  call->arguments = stored.readable ? found.call->arguments : std::string(unreadable_arguments);
+  if (stored.no_arguments) call->arguments.clear();
+  context_.call_index.add(call);
+  if (is_done) static_cast<void>(context_.call_index.claim(*call));
 }
 
 bool TurnRestorer::ask_again(core::Node& node) noexcept {

@@ -4,6 +4,7 @@
 #include "core/transitions.hpp"
 #include "tools/protocol.hpp"
 #include "tools/text_protocol.hpp"
+#include "turn/call_ends.hpp"
 #include "turn/model_calls.hpp"
 #include "turn/tool_calls.hpp"
 
@@ -177,11 +178,19 @@ void TurnRunner::follow(core::Node& node, Next next) {
   const std::optional<Turn> turn = Turn::of(node);
   if (!turn) return;
   if (next == Next::proceed) next = run_phases(*turn);
-  if (next == Next::ended) ends_.interrupt(*turn);  // if it is not over: a check refused it
+  if (next == Next::ended) ends_.end(*turn, TurnEnd::refused);  // if it is not over: a check refused it
 }
 
 void TurnRunner::break_off(core::Node& node, Errc code, std::string_view why) noexcept {
-  if (const std::optional<Turn> turn = Turn::of(node)) ends_.break_off(*turn, code, why);
+  const std::optional<Turn> turn = Turn::of(node);
+  if (!turn) return;
+  ChatError error;
+  error.code = code;
+  try {
+    error.message = why;
+  } catch (const std::bad_alloc&) {  // it ends without a text
+  }
+  ends_.end(*turn, TurnEnd::broken_off, std::move(error));
 }
 
 // Runs phases until the turn has to wait, or something is to be delivered: then the next phase is a step of
@@ -234,7 +243,8 @@ Next TurnRunner::run_phase(Turn turn) {
       if (const Next next = tool_calls_.run_next(turn); next != Next::proceed) return next;
       // A tool may have ended the turn.
       if (turn.is_over() || turn.active().phase == Phase::acting) return Next::proceed;
-      return turn.active().simulated || turn.active().tool_ends_turn ? ends_.complete(turn) : Next::proceed;
+      return turn.active().simulated || turn.active().tool_ends_turn ? ends_.end(turn, TurnEnd::completed)
+                                                                     : Next::proceed;
   }
   return Next::wait;
 }
@@ -248,13 +258,14 @@ Next TurnRunner::take_answer(Turn turn) {
   active.refused.reset();
   tools::ReadAnswer answer = read_answer(turn, text);
   if (size_of(active.answer.reasoning) > context_.limits.max_answer_bytes)
-    return ends_.fail(turn, {Errc::response_too_large,
-                             "the reasoning of the model is longer than TreeOptions::max_answer_bytes"});
+    return ends_.end(turn, TurnEnd::failed,
+                     {Errc::response_too_large,
+                      "the reasoning of the model is longer than TreeOptions::max_answer_bytes"});
   active.result->text = answer.words;
   active.result->parse_error = std::move(answer.parse_error);
   if (answer.calls.empty()) return take_words(turn, std::move(text));
   if (auto refusal = refusal_of(turn, answer, context_.limits.max_answer_bytes))
-    return ends_.fail(turn, std::move(*refusal));
+    return ends_.end(turn, TurnEnd::failed, std::move(*refusal));
   if (!words_of_end(active.answer.finish_reason).empty()) return take_cut_calls(turn, std::move(answer));
   tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
   active.delivered = {};
@@ -271,9 +282,9 @@ Next TurnRunner::take_cut_calls(Turn turn, tools::ReadAnswer answer) {
   tool_calls_.list(turn, std::move(answer.calls), std::move(answer.words));
   active.delivered = {};
   active.is_cut_off_again = std::exchange(active.was_cut_off, true);  // first: an observer may flush
-  tool_calls_.refuse_all(
-      turn, "not started: the answer with this call did not end normally: " + how +
-                ". None of its calls was started; write less, or make fewer calls in one answer");
+  call_ends_.refuse_all(turn,
+                        "not started: the answer with this call did not end normally: " + how +
+                            ". None of its calls was started; write less, or make fewer calls in one answer");
   active.phase = Phase::refused;
   return Next::proceed;
 }
@@ -286,10 +297,10 @@ Next TurnRunner::follow_cut_calls(Turn turn) {
   mailbox::SteerBox& steers = context_.messages.steers;
   if (end != FinishReason::length || !is_first ||
       steers.reasks(turn.node().id()) >= context_.limits.max_reasks)
-    return ends_.fail(turn,
-                      {Errc::answer_cut_off, "the answer has tool calls, but did not end normally: " + how +
-                                                 "; none of the calls was started"},
-                      end);
+    return ends_.end(turn, TurnEnd::failed,
+                     {Errc::answer_cut_off, "the answer has tool calls, but did not end normally: " + how +
+                                                "; none of the calls was started"},
+                     end);
   steers.count_reask(turn.node().id());
   context_.log(LogLevel::debug, "the model is asked again",
                {{"agent", context_.name_of(turn.node())}, {"cause", "answer_cut_off"}, {"why", how}});
@@ -321,7 +332,7 @@ tools::ReadAnswer TurnRunner::read_answer(Turn turn, const std::string& text) co
 Next TurnRunner::take_words(Turn turn, std::string text) {
   ActiveTurn& active = turn.active();
   const AgentSpec& spec = turn.spec();
-  if (active.simulated) return ends_.complete(turn);
+  if (active.simulated) return ends_.end(turn, TurnEnd::completed);
   const std::string unreadable = active.result->parse_error;
   if (!unreadable.empty() && !ends_for_good(active.answer.finish_reason) && may_repair(turn) &&
       answers_with_calls(active) < spec.limits.tool_rounds) {
@@ -331,7 +342,7 @@ Next TurnRunner::take_words(Turn turn, std::string text) {
   }
   const AnswerCheck* const check = turn.data().answer_check.get();
   std::string problem = check ? check->problem_of(text) : std::string();
-  if (problem.empty()) return ends_.complete(turn);
+  if (problem.empty()) return ends_.end(turn, TurnEnd::completed);
   return take_invalid(turn, std::move(text), std::move(problem));
 }
 
@@ -343,10 +354,10 @@ Next TurnRunner::take_invalid(Turn turn, std::string text, std::string problem) 
     return repair(turn, ReaskCause::invalid_answer, {std::move(text), std::move(correction)},
                   std::move(problem));
   }
-  return ends_.fail(turn,
-                    {Errc::invalid_answer,
-                     "the answer does not match AgentSpec::model.response_format: " + std::move(problem)},
-                    end);
+  return ends_.end(turn, TurnEnd::failed,
+                   {Errc::invalid_answer,
+                    "the answer does not match AgentSpec::model.response_format: " + std::move(problem)},
+                   end);
 }
 
 bool TurnRunner::may_repair(Turn turn) const noexcept {

@@ -23,6 +23,7 @@ struct ReadAnswer;
 
 namespace agentcore::detail::turn {
 
+class CallEnds;
 class ModelCalls;
 class ToolCalls;
 
@@ -34,8 +35,13 @@ class ToolCalls;
 class TurnRunner {
  public:
   TurnRunner(TurnContext& context, BudgetLedger& ledger, ModelCalls& model_calls, ToolCalls& tool_calls,
-             TurnEnds& ends)
-      : context_(context), ledger_(ledger), model_calls_(model_calls), tool_calls_(tool_calls), ends_(ends) {}
+             CallEnds& call_ends, TurnEnds& ends)
+      : context_(context),
+        ledger_(ledger),
+        model_calls_(model_calls),
+        tool_calls_(tool_calls),
+        call_ends_(call_ends),
+        ends_(ends) {}
 
   // Allocates the initial data of the turn that a message begins, which may be a simulated answer or come
   // from a tool call (Cell::is_delegated). If it throws, nothing has changed. Afterwards begin() needs no
@@ -100,6 +106,7 @@ class TurnRunner {
   BudgetLedger& ledger_;
   ModelCalls& model_calls_;
   ToolCalls& tool_calls_;
+  CallEnds& call_ends_;
   TurnEnds& ends_;
   const core::Node* handling_ = nullptr;
   MessageId handled_message_;

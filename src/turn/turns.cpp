@@ -35,7 +35,7 @@ void Turns::interrupt_before(core::Node& node, std::uint32_t epoch) noexcept {
   if (age == 0 || age > core::PackedState::epoch_mask / 2) return;
   {
     const Step step(context_.hub.porch, false);
-    ends_.interrupt(*turn);
+    ends_.end(*turn, TurnEnd::refused);
   }
   ends_.stop_exhausted(node);
 }
@@ -48,7 +48,7 @@ void Turns::interrupt(core::Node& node) noexcept {
     while (const std::optional<core::PackedState> after = core::after_interrupt(packed, false))
       if (node.replace(packed, *after)) break;
   const Step step(context_.hub.porch);
-  ends_.interrupt(*turn);
+  ends_.end(*turn, TurnEnd::refused);
   ends_.report(node);
 }
 
@@ -62,7 +62,7 @@ bool Turns::end_refused(core::Node& node) noexcept {
 void Turns::stop(core::Node& node) noexcept {
   {
     const Step step(context_.hub.porch, false);
-    if (const std::optional<Turn> turn = Turn::of(node)) ends_.interrupt(*turn);
+    if (const std::optional<Turn> turn = Turn::of(node)) ends_.end(*turn, TurnEnd::refused);
     if (node.operations != 0) tasks_.cancel_all(node);
   }
   ends_.stop_exhausted(node);  // now: the agent may be deleted next
@@ -77,7 +77,7 @@ void Turns::finish_call(core::NodeId agent, std::string_view call_id) noexcept {
   core::Node* const node = context_.find(agent);
   if (!node) return;
   const AgentEntry entry(context_, *node);
-  tool_calls_.finish(*node, call_id);
+  call_ends_.finish(*node, call_id);
   context_.end_activity(*node);
 }
 
@@ -100,16 +100,16 @@ std::vector<RunningTask> Turns::tasks() const {
   for (std::uint32_t slot = 0; slot < context_.operations.slots(); ++slot) {
     const Operation& operation = context_.operations.at_slot(slot);
     if (!operation.node) continue;
-    const OperationInfo* const info = operation.info.get();
-    all.push_back({task_kind(operation.kind), info ? info->id : std::string(),
+    const Call* const call = operation.call.get();
+    all.push_back({task_kind(operation.kind), call ? call->names.id : std::string(),
                    table.names().name_of(*operation.node, operation.agent), operation.turn, operation.message,
-                   info ? info->tool : std::string(), operation.stop.stop_requested()});
+                   call ? call->names.tool : std::string(), operation.stop.stop_requested()});
   }
   return all;
 }
 
 std::size_t Turns::count(const core::References& refers) const noexcept {
-  std::size_t count = desk_.count(refers) + permissions_.count(refers) + context_.claims.count(refers) +
+  std::size_t count = desk_.count(refers) + permissions_.count(refers) + context_.call_index.count(refers) +
                       context_.ended_turns.count(refers) + context_.end_reasons.count(refers);
   for (std::uint32_t slot = 0; slot < context_.operations.slots(); ++slot) {
     const Operation& operation = context_.operations.at_slot(slot);
@@ -123,6 +123,7 @@ void Turns::clear() {
   permissions_.clear();
   context_.ended_turns.clear();
   context_.operations.drop_timers_and_tools();
+  context_.call_index.release_tools();
 }
 
 }  // namespace agentcore::detail::turn

@@ -5,8 +5,7 @@
 #include "turn/background_tasks.hpp"
 #include "turn/budget_clocks.hpp"
 #include "turn/budget_ledger.hpp"
-#include "turn/call_endings.hpp"
-#include "turn/call_records.hpp"
+#include "turn/call_ends.hpp"
 #include "turn/compactor.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/model_calls.hpp"
@@ -123,16 +122,15 @@ class Turns final : private events::PorchListener {
   Compactor compactor_{context_, usage_};
   QuestionDesk desk_{context_};
   Permissions permissions_{context_, desk_};
-  CallRecords records_{context_};
   LingeringCalls lingering_{context_};
   // These refer to each other: no constructor may use its arguments.
-  ToolPort port_{context_, tool_calls_, tasks_, desk_};
-  BackgroundTasks tasks_{context_, records_, port_, desk_, lingering_};
-  CallEndings endings_{context_, records_, port_, desk_, lingering_};
-  ToolCalls tool_calls_{context_, records_, permissions_, port_, desk_, tasks_, endings_, runner_};
-  TurnEnds ends_{context_, ledger_, usage_, records_, tool_calls_, lingering_};
+  CallEnds call_ends_{context_, desk_, lingering_, tasks_, runner_};
+  ToolPort port_{context_, call_ends_, tasks_, desk_};
+  BackgroundTasks tasks_{context_, call_ends_, port_, desk_, lingering_};
+  ToolCalls tool_calls_{context_, permissions_, port_, desk_, tasks_, call_ends_, runner_};
+  TurnEnds ends_{context_, ledger_, usage_, call_ends_, lingering_};
   ModelCalls model_calls_{context_, usage_, compactor_, ends_, lingering_, runner_};
-  TurnRunner runner_{context_, ledger_, model_calls_, tool_calls_, ends_};
+  TurnRunner runner_{context_, ledger_, model_calls_, tool_calls_, call_ends_, ends_};
   ParkedTurns parked_{context_, desk_, clocks_, runner_};
   TurnRestorer restorer_{context_, tool_calls_, ends_, runner_};
 };

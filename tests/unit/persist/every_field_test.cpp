@@ -240,7 +240,7 @@ TEST_CASE("every field of the record of a turn is kept", "[persist][restore][tur
 
 TEST_CASE("every field of the record of a tool call is kept", "[persist][restore][turns][G9][G14]") {
   using turn::StoredCall;
-  using State = turn::PendingCall::State;
+  using State = turn::Call::State;
   const StoredCall usual;
   const auto& [state, outcome, success, by_host, ends_turn, readable, may_begin, begun_before, no_arguments] =
       usual;

@@ -148,8 +148,8 @@ TEST_CASE("an agent's record is read as it was written", "[persist][G14]") {
   record.turn->usage.prompt_tokens = 7;
   record.turn->cost = 0.5;
   record.turn->calls = {{.outcome = ToolOutcome::completed, .success = true, .by_host = true},
-                        {.state = turn::PendingCall::State::storing, .may_begin = true},
-                        {.state = turn::PendingCall::State::waiting, .ends_turn = true, .readable = false}};
+                        {.state = turn::Call::State::storing, .may_begin = true},
+                        {.state = turn::Call::State::waiting, .ends_turn = true, .readable = false}};
   record.turn->questions = {{"call \"2\"", true, 9}};
   record.turn->deadline = {WallTime(std::chrono::hours(24 * 365 * 50)), std::chrono::hours(3)};
   record.turn->deadline_of_message = true;
