@@ -12,7 +12,7 @@ namespace agentcore::detail::tree {
 
 // Each ends the call by one claim (turn::CallIndex), which the loop's own ends of calls make, too. Then it
 // triggers the stop token of the call and queues a ControlOp. The second half writes what the claim has
-// decided (ToolCalls, BackgroundTasks).
+// decided (turn::CallEnds).
 
 VerbResult cancel_call(TreeShared& tree, core::NodeId id, std::string_view call_id, CancelOptions&& options);
 VerbResult complete_call(TreeShared& tree, core::NodeId id, std::string_view call_id, ToolResult&& result);

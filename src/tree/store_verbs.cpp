@@ -297,7 +297,7 @@ void StoreVerbs::close(Node& node, const StoredAgentOfTree& agent) noexcept {
 void StoreVerbs::place_work(Node& node, StoredAgentOfTree& agent, persist::Persistence& persistence) {
   if (agent.record.turn) place_turn(node, agent, persistence.options());
   for (const persist::TaskRecord& task : agent.record.tasks) {
-    turn::BackgroundTasks::note_lost(node, task.id, task.tool);
+    turn::note_lost_task(node, task.id, task.tool);
     agent.interrupted_calls.push_back({task.id, task.tool});
   }
   persistence.recorder()->note_change(node.id());

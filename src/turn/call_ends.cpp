@@ -1,11 +1,11 @@
 #include "turn/call_ends.hpp"
 
 #include "core/json_depth.hpp"
+#include "core/json_text.hpp"
 #include "core/utf8.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
 #include "tools/registry.hpp"
-#include "turn/background_tasks.hpp"
 #include "turn/limited.hpp"
 #include "turn/lingering_calls.hpp"
 #include "turn/question_desk.hpp"
@@ -13,6 +13,7 @@
 
 #include <agentcore/display.hpp>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -33,6 +34,13 @@ ToolOutcome outcome_of(const Call& call, CallEnd how) noexcept {
   if (how == CallEnd::task_cancelled) return ToolOutcome::not_started;
   if (call.has_begun()) return how == CallEnd::result ? ToolOutcome::completed : ToolOutcome::interrupted;
   return call.begun_before ? ToolOutcome::interrupted : ToolOutcome::not_started;
+}
+
+// What the model reads about the end of a task. `fields`: members of the JSON object, each with a comma.
+std::string line_of(const std::string& id, const std::string& tool, std::string_view state,
+                    const std::string& fields) {
+  return "{" + fields + "\"state\":" + core::json_string(std::string(state)) +
+         ",\"task_id\":" + core::json_string(id) + ",\"tool\":" + core::json_string(tool) + "}\n";
 }
 
 }  // namespace
@@ -105,15 +113,19 @@ void CallEnds::refuse_all(Turn turn, const std::string& why) {
   for (const Call* const call : refused) emit_refusal(turn, *call);
 }
 
+// Triggers the stop token and closes the questions. False: what runs in these has ended the operation.
+bool CallEnds::cut(OperationId id) noexcept {
+  context_.operations.cut(id);
+  if (context_.operations.find(id)) desk_.close_all(id);
+  return context_.operations.find(id) != nullptr;
+}
+
 // The turn does not wait for the operation any more. If its tool has begun it stays registered, until the
 // outcome comes or is given up.
 void CallEnds::let_go(OperationId id, DiscardReason late) noexcept {
-  Operations& operations = context_.operations;
-  const bool has_begun = operations[id].call->has_begun();
-  operations[id].end(late);
-  operations.cut(id);
-  if (operations.find(id)) desk_.close_all(id);
-  if (!has_begun && operations.find(id)) operations.close(id);  // no outcome will come
+  const bool has_begun = context_.operations[id].call->has_begun();
+  context_.operations[id].end(late);
+  if (cut(id) && !has_begun) context_.operations.close(id);  // no outcome will come
 }
 
 Next CallEnds::end_by_verb(Turn turn, Call& call) {
@@ -181,8 +193,10 @@ void CallEnds::finish(core::Node& node, std::string_view call_id) noexcept {
   });
 }
 
-void CallEnds::on_result(core::Node& node, OperationId id, ToolResult result) {
+void CallEnds::on_result(OperationId id, ToolResult result) {
   const std::shared_ptr<Call> call = context_.operations[id].call;
+  core::Node& node = call->node;
+  if (call->is_task()) return take_result_of_task(*call, result);
   std::optional<DiscardReason> late;
   runner_.run(node, [&] { return take_result(*call, id, result, late); });
   // A call that has not begun has no result that could be dropped.
@@ -226,8 +240,10 @@ Next CallEnds::take_result(Call& call, OperationId id, ToolResult& result,
   return Next::proceed;
 }
 
-void CallEnds::on_timeout(core::Node& node, OperationId id, const ToolResult& result) {
+void CallEnds::on_timeout(OperationId id, const ToolResult& result) {
   const std::shared_ptr<Call> call = context_.operations[id].call;
+  core::Node& node = call->node;
+  if (call->is_task()) return time_out_task(*call, result);
   if (!context_.call_index.claim(*call)) return;  // end_by_verb() follows
   let_go(id, DiscardReason::timed_out);
   const bool is_waiting = is_waited_for(*call, id);
@@ -263,7 +279,7 @@ void CallEnds::cancel(core::Node& node, std::uint64_t turn, const std::vector<st
   for (const std::shared_ptr<Call>& call : calls)
     if (call->operation) context_.operations[call->operation].end(late);
   for (const std::shared_ptr<Call>& call : calls)
-    if (call->task) tasks_.cancel(*call->task);
+    if (call->task) cancel_task(*call->task);
   for (const std::shared_ptr<Call>& call : calls)
     if (call->operation) let_go(call->operation, late);
   for (const std::shared_ptr<Call>& call : calls) {
@@ -279,6 +295,145 @@ void CallEnds::cancel(core::Node& node, std::uint64_t turn, const std::vector<st
     });
   }
   for (; dropped != 0; --dropped) context_.discard(node, turn, 0, LateResult::tool_result, late);
+}
+
+void CallEnds::take_result_of_task(Call& task, ToolResult& result) {
+  const OperationId id = task.operation;
+  core::Node& node = task.node;
+  if (!core::look(node, node.load().generation()).open()) cancel_task(task);
+  if (!context_.operations.find(id)) return;
+  const bool in_time = claim_task(task);
+  if (in_time) desk_.close_all(id);
+  const DiscardReason late = context_.operations[id].late.value_or(DiscardReason::cancelled);
+  const SharedOrBorrowed<ToolRegistry> tools = task.tools;
+  close_task(task);
+  if (!in_time && !task.has_begun()) return;
+  if (!in_time) return context_.discard(node, task.turn, 0, LateResult::tool_result, late);
+  context_.note_accepted(node);
+  if (result.launch) context_.hub.porch.deliver();
+  if (tools)
+    context_.engine.guarded("a tool's result",
+                            [&] { context_.follow_up(node, task.turn, *tools, task.names, result); });
+  const TaskState state = result.success ? TaskState::completed : TaskState::failed;
+  note_end(task, state, result);
+  limit(result);
+  emit_state(task, state, std::move(result));
+}
+
+void CallEnds::time_out_task(Call& task, const ToolResult& result) {
+  if (!core::look(task.node, task.node.load().generation()).open()) return cancel_task(task);
+  if (!claim_task(task)) return;
+  context_.operations[task.operation].end(DiscardReason::timed_out);
+  if (!cut(task.operation)) return;
+  note_end(task, TaskState::failed, result);
+  emit_state(task, TaskState::failed, result);
+}
+
+// Ends the task for the loop. False: it has ended before. If a verb has cancelled it, that is written now.
+bool CallEnds::claim_task(Call& task) noexcept {
+  bool& over = context_.operations[task.operation].over;
+  if (over) return false;
+  over = context_.call_index.claim(task);
+  if (over) return true;
+  write_task_cancel(task);
+  return false;
+}
+
+// A verb has cancelled the task: notes that for its model and emits it, once.
+void CallEnds::write_task_cancel(Call& task) noexcept {
+  const std::unique_ptr<CallEnding> left = context_.call_index.take(task);
+  if (!left) return;
+  context_.operations[task.operation].end(DiscardReason::cancelled);
+  if (core::look(task.node, core::generation_of(task.agent)).open())
+    note_end(task, TaskState::cancelled, {}, left->reason);
+  context_.operations.cut(task.operation);
+  if (!context_.operations.find(task.operation)) return;
+  context_.log(LogLevel::info, "a background task was cancelled",
+               {{"agent", context_.name_of(task.node)},
+                {"tool", task.names.tool},
+                {"task", task.names.id},
+                {"reason", left->reason}});
+  desk_.close_all(task.operation);
+  if (context_.operations.find(task.operation)) emit_state(task, TaskState::cancelled, {});
+}
+
+void CallEnds::finish_task(std::string_view task_id) noexcept {
+  const std::shared_ptr<Call> task = context_.call_index.find(task_key(task_id));
+  if (!task || !context_.operations.find(task->operation)) return;
+  const AgentEntry entry(context_, task->node);
+  write_task_cancel(*task);
+  if (context_.operations.find(task->operation)) {
+    if (task->has_begun())
+      lingering_.add(task->operation);
+    else
+      close_task(*task);  // no result will come
+  }
+  context_.end_activity(task->node);
+}
+
+// Its stop token is triggered, and it counts as ended from now on.
+void CallEnds::cancel_task(Call& task) noexcept {
+  Operations& operations = context_.operations;
+  const OperationId id = task.operation;
+  if (!operations.find(id) || !claim_task(task)) return;
+  const bool never_begins = !task.has_begun();
+  const ToolOutcome outcome = never_begins ? ToolOutcome::not_started : ToolOutcome::interrupted;
+  if (context_.cuts) context_.cuts->add_task(operations[id], outcome);
+  operations[id].end(why_refused(task.node));
+  if (!cut(id)) return;
+  emit_state(task, TaskState::cancelled, {});
+  if (never_begins) close_task(task);  // no result will come
+}
+
+void CallEnds::drop_task(Call& task) noexcept {
+  write_task_cancel(task);
+  close_task(task);
+}
+
+void CallEnds::close_task(Call& task) noexcept {
+  context_.call_index.remove(task);
+  context_.operations.close(task.operation);
+}
+
+// Makes no list of the tasks, because that would need memory.
+void CallEnds::cancel_tasks(core::Node& node) noexcept {
+  for (;;) {
+    std::shared_ptr<Call> oldest;
+    context_.operations.for_each(node, [&](const Operation& operation) {  // newest first
+      if (operation.kind == Operation::Kind::background && !operation.over) oldest = operation.call;
+    });
+    if (!oldest || !context_.operations.find(oldest->operation)) return;  // none, or the tree has closed
+    cancel_task(*oldest);
+  }
+}
+
+void CallEnds::emit_state(const Call& task, TaskState state, ToolResult result) noexcept {
+  context_.hub.emit(task.node, [&](Agent agent) {
+    return TaskChanged{std::move(agent), task.names.id, task.names.tool, state, std::move(result)};
+  });
+}
+
+void note_lost_task(core::Node& node, const std::string& id, const std::string& tool) {
+  data_of(node).ended_tasks += line_of(
+      id, tool, "unknown", "\"result\":" + core::json_string(std::string(Conversation::unknown)) + ",");
+}
+
+// Keeps, for the agent's next turn, a line of JSON about the end of a task. The results and reasons in all
+// lines together have at most TreeOptions::max_tool_result_bytes.
+void CallEnds::note_end(const Call& task, TaskState state, const ToolResult& result,
+                        const std::string& reason) noexcept {
+  if (!task.in_history) return;
+  context_.engine.guarded("the end of a background task", [&] {
+    std::string& lines = data_of(task.node).ended_tasks;
+    const std::size_t most = context_.limits.max_result_bytes;
+    const auto kept = [&](std::string text) {
+      return core::json_string(limited(std::move(text), most - std::min(most, lines.size())));
+    };
+    std::string fields;
+    if (!reason.empty()) fields += "\"reason\":" + kept(reason) + ",";
+    if (state != TaskState::cancelled) fields += "\"result\":" + kept(tools::text_of(result)) + ",";
+    lines += line_of(task.names.id, task.names.tool, to_string(state), fields);
+  });
 }
 
 ToolResult CallEnds::checked(ToolResult result) const noexcept {

@@ -1,9 +1,10 @@
-// CallEnds: the one place that ends a tool call.
+// CallEnds: the one place that ends a tool call or a background task.
 #pragma once
 
 #include "turn/turn.hpp"
 #include "turn/turn_context.hpp"
 
+#include <agentcore/event.hpp>
 #include <agentcore/tool.hpp>
 
 #include <cstdint>
@@ -15,7 +16,6 @@
 
 namespace agentcore::detail::turn {
 
-class BackgroundTasks;
 class LingeringCalls;
 class QuestionDesk;
 class TurnRunner;
@@ -31,15 +31,24 @@ enum class CallEnd : std::uint8_t {
   task_cancelled,  // that task was cancelled before it began
 };
 
+// True if the turn of the call is in progress and waits for that operation.
+inline bool is_waited_for(const Call& call, OperationId id) noexcept {
+  return call.operation == id && call.node.id() == call.agent && call.node.turns == call.turn &&
+         is_active(call.node);
+}
+
+// A task of an earlier process: its effect is unknown. Keeps a line about it for the agent's next turn.
+// Throws std::bad_alloc.
+void note_lost_task(core::Node& node, const std::string& id, const std::string& tool);
+
 // An end has three parts. The claim in the CallIndex decides who ends the call. Then its operation is let go:
 // cut, and closed if the tool never begins; else what the tool still delivers is late. At last end() writes
 // how the call has ended. The end of its turn ends the calls that are left, in two parts: withdraw() and
 // cancel(). All @loop_thread.
 class CallEnds {
  public:
-  CallEnds(TurnContext& context, QuestionDesk& desk, LingeringCalls& lingering, BackgroundTasks& tasks,
-           TurnRunner& runner)
-      : context_(context), desk_(desk), lingering_(lingering), tasks_(tasks), runner_(runner) {}
+  CallEnds(TurnContext& context, QuestionDesk& desk, LingeringCalls& lingering, TurnRunner& runner)
+      : context_(context), desk_(desk), lingering_(lingering), runner_(runner) {}
 
   // Writes the end of a claimed call: its outcome, in the history and in the turn's steps. Emits ToolEnded if
   // ToolStarted was emitted.
@@ -55,9 +64,10 @@ class CallEnds {
   // over.
   void finish(core::Node& node, std::string_view call_id) noexcept;
   // The tool of a registered operation has given its result.
-  void on_result(core::Node& node, OperationId id, ToolResult result);
-  // Its time-out has passed: the operation is cut, and the turn continues with `result`.
-  void on_timeout(core::Node& node, OperationId id, const ToolResult& result);
+  void on_result(OperationId id, ToolResult result);
+  // Its time-out has passed: the operation is cut, and the turn continues with `result`, or the task has
+  // failed.
+  void on_timeout(OperationId id, const ToolResult& result);
 
   // The turn ends: writes of the calls that were handed over, and have not begun, that they never began.
   void withdraw(Turn turn) noexcept;
@@ -65,11 +75,18 @@ class CallEnds {
   void cancel(core::Node& node, std::uint64_t turn, const std::vector<std::shared_ptr<Call>>& calls,
               const TurnResult& result, DiscardReason late) noexcept;
 
-  // True if the turn of the call is in progress and waits for that operation.
-  static bool is_waited_for(const Call& call, OperationId id) noexcept {
-    return call.operation == id && call.node.id() == call.agent && call.node.turns == call.turn &&
-           is_active(call.node);
-  }
+  // A background task ends once, too: exactly one of `completed`, `failed` and `cancelled` is emitted. This
+  // cancels one that a stop, or a lack of memory, ends: its stop token is triggered, and it counts as ended
+  // from now on. Does nothing if it is over.
+  void cancel_task(Call& task) noexcept;
+  // Cancels all tasks of an agent that is stopped, the oldest first.
+  void cancel_tasks(core::Node& node) noexcept;
+  // The second half of a verb that has cancelled the task of that id. Does nothing if it is over.
+  void finish_task(std::string_view task_id) noexcept;
+  // A verb has cancelled a task before its tool was started.
+  void drop_task(Call& task) noexcept;
+  void emit_state(const Call& task, TaskState state, ToolResult result) noexcept;
+
   // Emits ToolStarted: ToolEnded follows, however the call ends.
   void emit_start(Turn turn, Call& call);
   // A result with data that cannot be used becomes a failed one; without memory, one without a text.
@@ -84,15 +101,22 @@ class CallEnds {
  private:
   void write(Turn turn, Call& call, CallEnd how, ToolResult result);
   void emit_refusal(Turn turn, const Call& call);
+  bool cut(OperationId id) noexcept;
   void let_go(OperationId id, DiscardReason late) noexcept;
   void write_cancel(Turn turn, Call& call, const std::string& reason);
   bool write_host_result(Turn turn, Call& call, ToolResult result);
   Next take_result(Call& call, OperationId id, ToolResult& result, std::optional<DiscardReason>& late);
+  bool claim_task(Call& task) noexcept;
+  void write_task_cancel(Call& task) noexcept;
+  void close_task(Call& task) noexcept;
+  void take_result_of_task(Call& task, ToolResult& result);
+  void time_out_task(Call& task, const ToolResult& result);
+  void note_end(const Call& task, TaskState state, const ToolResult& result,
+                const std::string& reason = {}) noexcept;
 
   TurnContext& context_;
   QuestionDesk& desk_;
   LingeringCalls& lingering_;
-  BackgroundTasks& tasks_;
   TurnRunner& runner_;
 };
 

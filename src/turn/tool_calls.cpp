@@ -3,7 +3,6 @@
 #include "core/message_items.hpp"
 #include "tools/arguments.hpp"
 #include "tools/protocol.hpp"
-#include "turn/background_tasks.hpp"
 #include "turn/call_ends.hpp"
 #include "turn/permissions.hpp"
 #include "turn/question_desk.hpp"
@@ -13,6 +12,7 @@
 #include <agentcore/display.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -24,6 +24,14 @@ namespace agentcore::detail::turn {
 namespace {
 
 using State = Call::State;
+
+std::string new_task_id(loop::Engine& engine) {
+  const auto high = static_cast<unsigned long long>(engine.random());
+  const auto low = static_cast<unsigned long long>(engine.random());
+  char id[38];
+  std::snprintf(id, sizeof id, "task_%016llx%016llx", high, low);
+  return id;
+}
 
 // Why a call whose arguments never came does not begin; "" if it may, with {}. `why`: what the schema says of
 // {}. A model that was told in this turn, and writes the same call without arguments again, means it.
@@ -226,11 +234,11 @@ bool ToolCalls::is_stored(Turn turn, Call& call) noexcept {
 
 // Starts the tool of a call that may begin.
 Next ToolCalls::begin(Turn turn, Call& call) {
-  if (call.task) return tasks_.begin(turn, call);
+  if (call.task) return begin_task(turn, call);
   if (context_.call_index.is_over(call)) return ends_.end_by_verb(turn, call);
   if (!is_stored(turn, call)) return Next::proceed;
   if (CallEnds::step_of(turn, call).mode == ToolMode::async)  // the id of the task is the result
-    return context_.call_index.claim(call) ? tasks_.start(turn, call) : ends_.end_by_verb(turn, call);
+    return context_.call_index.claim(call) ? start_task(turn, call) : ends_.end_by_verb(turn, call);
   if (!call.operation) call.operation = open(turn, call);
   if (!call.start_emitted) {
     // The tool starts in the next phase, which asks the gates, pauses and verbs again: a stopper either finds
@@ -254,6 +262,81 @@ Next ToolCalls::begin(Turn turn, Call& call) {
   return Next::proceed;
 }
 
+// Starts a claimed call in the background (L2-L4). `proceed`: begin_task() is next.
+Next ToolCalls::start_task(Turn turn, Call& call) {
+  Operations& operations = context_.operations;
+  SharedOrBorrowed<ToolRegistry> tools = turn.spec().tools;
+  if (call.operation) {  // of its approval: the registry may have been replaced since
+    tools = call.tools;
+    operations.close(std::exchange(call.operation, {}));
+  }
+  std::size_t running = 0;
+  operations.for_each(turn.node(), [&](const Operation& operation) {
+    running += operation.kind == Operation::Kind::background;
+  });
+  if (running >= turn.spec().limits.background_tasks) {
+    ends_.end(turn, call, CallEnd::refused,
+              ToolResult::failed("too many background tasks: " + std::to_string(running) +
+                                 " are running; wait until one has ended"));
+    return Next::proceed;
+  }
+  const auto task =
+      std::make_shared<Call>(CallNames{new_task_id(context_.engine), call.names.window_id, call.names.tool},
+                             turn.node(), turn.number(), std::nullopt);
+  const OperationId id =
+      operations.open(turn.node(), Operation::Kind::background, turn.epoch(), turn.number(), task);
+  try {
+    context_.call_index.add(task);
+  } catch (...) {  // nothing was emitted
+    operations.close(id);
+    throw;
+  }
+  task->operation = id;
+  task->tools = std::move(tools);
+  context_.call_index.set_stop(*task, operations[id].stop);
+  call.task = task;
+  call.state = Call::State::approved;
+  ends_.emit_state(*task, TaskState::started, {});
+  return Next::proceed;
+}
+
+// Starts the tool of the task, unless a verb has cancelled it.
+Next ToolCalls::begin_task(Turn turn, Call& call) {
+  const std::shared_ptr<Call> task = std::exchange(call.task, {});
+  const OperationId id = task->operation;
+  if (context_.operations.find(id) && context_.call_index.is_over(*task)) ends_.drop_task(*task);
+  if (!context_.operations.find(id)) {  // a verb has cancelled it
+    ends_.end(turn, call, CallEnd::task_cancelled,
+              ToolResult::failed("not started: the task was cancelled before it began"));
+    return Next::proceed;
+  }
+  const std::shared_ptr<const Tool> tool = call.found.entry.tool;
+  nlohmann::json arguments;
+  std::shared_ptr<tools::Completion> completion;
+  try {
+    static_cast<void>(tools::parse_arguments(call.arguments, arguments));
+    completion = record_start(turn, call, *task);
+  } catch (...) {
+    ends_.cancel_task(*task);
+    throw;
+  }
+  const events::Porch::Beginning beginning(context_.hub.porch);
+  tools::start_call(*tool, arguments, completion);
+  return Next::proceed;
+}
+
+// Writes the id of the task as the call's result. Makes all allocations for its start.
+std::shared_ptr<tools::Completion> ToolCalls::record_start(Turn turn, Call& call, Call& task) {
+  auto completion = tools::make_completion(port_.scope_of(turn, call, task));
+  CallEnds::step_of(turn, call).task_id = task.names.id;
+  task.in_history = !turn.active().simulated;
+  ends_.end(turn, call, CallEnd::in_background,
+            ToolResult::done("async task started: " + task.names.id,
+                             R"({"status":"started","task_id":")" + task.names.id + R"("})"));
+  task.begin = completion->scope->begin;
+  return completion;
+}
+
 // The tool of the call is about to start: until its result comes, the effect of the call is unknown.
 void ToolCalls::set_begun(Turn turn, Call& call, UnknownEffect&& unknown) noexcept {
   ToolCallRecord& step = CallEnds::step_of(turn, call);
@@ -272,7 +355,7 @@ bool ToolCalls::has_begun(const Operation& operation) noexcept {
 }
 
 // Asks if this call may run. No part of it begins before the user has approved it. From now on neither its
-// tool (PendingCall::found) nor its arguments change: what is approved is what runs.
+// tool (Call::found) nor its arguments change: what is approved is what runs.
 Next ToolCalls::ask_approval(Turn turn, Call& call, Coverage covers) {
   call.operation = open(turn, call);
   call.state = State::asking;
@@ -294,7 +377,7 @@ void ToolCalls::on_approval(OperationId id, const Answer& answer) {
   if (!operation || answer.outcome == QuestionOutcome::cancelled) return;
   core::Node& node = *operation->node;
   const std::shared_ptr<Call> call = operation->call;
-  if (!CallEnds::is_waited_for(*call, id)) return;
+  if (!is_waited_for(*call, id)) return;
   const AgentEntry entry(context_, node);
   runner_.run(node, [&] {
     const Turn turn(node);

@@ -1,6 +1,7 @@
 // ToolCalls: begins the tool calls of one answer, in their order.
 #pragma once
 
+#include "tools/call_scope.hpp"
 #include "tools/protocol.hpp"
 #include "turn/grants.hpp"
 #include "turn/turn.hpp"
@@ -16,7 +17,6 @@
 
 namespace agentcore::detail::turn {
 
-class BackgroundTasks;
 class CallEnds;
 class Permissions;
 class QuestionDesk;
@@ -27,12 +27,11 @@ class TurnRunner;
 class ToolCalls {
  public:
   ToolCalls(TurnContext& context, Permissions& permissions, ToolPort& port, QuestionDesk& desk,
-            BackgroundTasks& tasks, CallEnds& ends, TurnRunner& runner)
+            CallEnds& ends, TurnRunner& runner)
       : context_(context),
         permissions_(permissions),
         port_(port),
         desk_(desk),
-        tasks_(tasks),
         ends_(ends),
         runner_(runner) {}
 
@@ -60,6 +59,9 @@ class ToolCalls {
   Next begin(Turn turn, Call& call);
   std::string look_up(Turn turn, Call& call);
   OperationId open(Turn turn, Call& call);
+  Next start_task(Turn turn, Call& call);
+  Next begin_task(Turn turn, Call& call);
+  std::shared_ptr<tools::Completion> record_start(Turn turn, Call& call, Call& task);
   struct UnknownEffect;
   static void set_begun(Turn turn, Call& call, UnknownEffect&& unknown) noexcept;
   Next ask_approval(Turn turn, Call& call, Coverage covers);
@@ -70,7 +72,6 @@ class ToolCalls {
   Permissions& permissions_;
   ToolPort& port_;
   QuestionDesk& desk_;
-  BackgroundTasks& tasks_;
   CallEnds& ends_;
   TurnRunner& runner_;
 };

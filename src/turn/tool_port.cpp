@@ -2,7 +2,6 @@
 
 #include "core/text_hash.hpp"
 #include "loop/time.hpp"
-#include "turn/background_tasks.hpp"
 #include "turn/call_ends.hpp"
 #include "turn/limited.hpp"
 #include "turn/question_desk.hpp"
@@ -157,10 +156,7 @@ void ToolPort::on_result(const tools::CallScope& call, ToolResult result) {
   if (!operation && call.begin->is_withdrawn()) return;  // it has ended without a begin
   if (!operation)                                        // it was abandoned
     return context_.discard(*node, call.turn, 0, LateResult::tool_result, DiscardReason::given_up);
-  if (operation->kind == Operation::Kind::background)
-    tasks_.on_result(id, std::move(result));
-  else
-    ends_.on_result(*node, id, std::move(result));
+  ends_.on_result(id, std::move(result));
   context_.end_activity(*node);
 }
 
@@ -214,10 +210,7 @@ void ToolPort::expire(OperationId id, Duration timeout) {
     result.message =
         "timed out after " + text_of(timeout) + (has_begun ? "; its effect is unknown" : ", before it began");
   });
-  if (operation->kind == Operation::Kind::background)
-    tasks_.on_timeout(id, result);
-  else
-    ends_.on_timeout(node, id, result);
+  ends_.on_timeout(id, result);
   context_.end_activity(node);
 }
 

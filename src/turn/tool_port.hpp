@@ -12,7 +12,6 @@
 
 namespace agentcore::detail::turn {
 
-class BackgroundTasks;
 class CallEnds;
 class QuestionDesk;
 
@@ -21,8 +20,8 @@ class QuestionDesk;
 // operation are late. All @loop_thread.
 class ToolPort final : public tools::CallOwner {
  public:
-  ToolPort(TurnContext& context, CallEnds& ends, BackgroundTasks& tasks, QuestionDesk& desk)
-      : context_(context), ends_(ends), tasks_(tasks), desk_(desk) {}
+  ToolPort(TurnContext& context, CallEnds& ends, QuestionDesk& desk)
+      : context_(context), ends_(ends), desk_(desk) {}
 
   // The scope in which the tool that `asked` names is started, for that call or for its background task.
   // Starts the clock of the time-out.
@@ -49,7 +48,6 @@ class ToolPort final : public tools::CallOwner {
 
   TurnContext& context_;
   CallEnds& ends_;
-  BackgroundTasks& tasks_;
   QuestionDesk& desk_;
   std::optional<TimePoint> told_not_taken_;  // when the last record was written
 };

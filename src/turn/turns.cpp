@@ -63,7 +63,7 @@ void Turns::stop(core::Node& node) noexcept {
   {
     const Step step(context_.hub.porch, false);
     if (const std::optional<Turn> turn = Turn::of(node)) ends_.end(*turn, TurnEnd::refused);
-    if (node.operations != 0) tasks_.cancel_all(node);
+    if (node.operations != 0) call_ends_.cancel_tasks(node);
   }
   ends_.stop_exhausted(node);  // now: the agent may be deleted next
 }

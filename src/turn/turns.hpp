@@ -2,7 +2,6 @@
 #pragma once
 
 #include "turn/answer_check.hpp"
-#include "turn/background_tasks.hpp"
 #include "turn/budget_clocks.hpp"
 #include "turn/budget_ledger.hpp"
 #include "turn/call_ends.hpp"
@@ -76,7 +75,7 @@ class Turns final : private events::PorchListener {
 
   // The second halves of the verbs that end a tool call or a task. They do nothing if it is gone.
   void finish_call(core::NodeId agent, std::string_view call_id) noexcept;
-  void finish_task(std::string_view task_id) noexcept { tasks_.finish(task_id); }
+  void finish_task(std::string_view task_id) noexcept { call_ends_.finish_task(task_id); }
   // A message was steered: asks the model again if its call was ended for it.
   void finish_steer(core::Node& node) noexcept { model_calls_.finish_cut(node); }
 
@@ -124,10 +123,9 @@ class Turns final : private events::PorchListener {
   Permissions permissions_{context_, desk_};
   LingeringCalls lingering_{context_};
   // These refer to each other: no constructor may use its arguments.
-  CallEnds call_ends_{context_, desk_, lingering_, tasks_, runner_};
-  ToolPort port_{context_, call_ends_, tasks_, desk_};
-  BackgroundTasks tasks_{context_, call_ends_, port_, desk_, lingering_};
-  ToolCalls tool_calls_{context_, permissions_, port_, desk_, tasks_, call_ends_, runner_};
+  CallEnds call_ends_{context_, desk_, lingering_, runner_};
+  ToolPort port_{context_, call_ends_, desk_};
+  ToolCalls tool_calls_{context_, permissions_, port_, desk_, call_ends_, runner_};
   TurnEnds ends_{context_, ledger_, usage_, call_ends_, lingering_};
   ModelCalls model_calls_{context_, usage_, compactor_, ends_, lingering_, runner_};
   TurnRunner runner_{context_, ledger_, model_calls_, tool_calls_, call_ends_, ends_};

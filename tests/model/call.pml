@@ -1,7 +1,7 @@
 /* The ends of one tool call, searched exhaustively by spin: its result, its time-out, a cancel and a result of the host by
    verbs on other threads, and the end of its turn. The call is one object, with an entry in an index that verbs look into.
-   Why: docs/design/turn.md and gate-protocol.md. The C++ code keeps what is one object here in several records (PendingCall,
-   OperationInfo, an entry of CallClaims); the names say which function does the same. Run it with scripts/check-model, which
+   Why: docs/design/turn.md and gate-protocol.md. In the C++ code the object is turn::Call, and the index is CallIndex; the
+   names say which function does the same. Run it with scripts/check-model, which
    knows the configurations (-DCONF_...) and the mutants (-DM_...).
 
    What must hold: one end wins, and who has won is in the verdict of the verb and in the outcome. A verb that begins after
@@ -79,7 +79,7 @@ inline trigger() {
   fi
 }
 
-/* end_call() in call_verbs.cpp, with CallClaims::end() */
+/* end_call() in call_verbs.cpp, with CallIndex::end() */
 proctype Verb(byte how) {
   bool was_ended, has_source, done;
   was_ended = ended_by_stop;
@@ -153,14 +153,14 @@ proctype Clock() {
 
 /* ---- The loop thread ---- */
 
-/* CallClaims::claim() */
+/* CallIndex::claim() */
 inline claim() {
   lock();
   atomic { first = !over; over = true; loop_claims = loop_claims + first };
   unlock()
 }
 
-/* CallRecords::set_result() and refuse(), once */
+/* CallEnds::end(), once */
 inline end_as(what) {
   atomic {
     ends++; assert(ends == 1);
@@ -169,7 +169,7 @@ inline end_as(what) {
     if :: told > tool_ends -> tool_ends++ :: else fi
   }
 }
-/* Its operation: cut, and it stays until the tool has ended or is given up; or nothing will come. */
+/* CallEnds::let_go(). Its operation: cut, and it stays until the tool has ended or is given up; or nothing will come. */
 inline let_go(begun) {
   if
   :: op && begun -> trigger(); lingers = true
@@ -178,7 +178,7 @@ inline let_go(begun) {
   fi
 }
 
-/* CallEndings::apply(): the end that a verb has left */
+/* CallEnds::end_by_verb(): the end that a verb has left */
 inline apply() {
   lock();
   atomic { left = ending; ending = NOTHING };
@@ -199,7 +199,7 @@ inline apply() {
   left = NOTHING
 }
 
-/* TurnEnds::end(): first of all no verb can end the call any more. */
+/* TurnEnds::end(), CallEnds::cancel(): first of all no verb can end the call any more. */
 inline end_turn() {
   if
   :: turn ->
@@ -227,7 +227,7 @@ inline end_turn() {
 
 #define IN_ADVANCE (posted && in_time) /* CallBegin::has_result_in_time() */
 
-/* ToolCalls::on_timeout(). A result that came before counts. */
+/* CallEnds::on_timeout(). A result that came before counts. */
 inline time_out() {
 #ifndef M_ENDED_UNCLAIMED
   claim();
@@ -250,7 +250,7 @@ inline time_out() {
   fi
 }
 
-/* ToolCalls::take_result() */
+/* CallEnds::take_result() */
 inline take_result() {
   posted = false;
   if

@@ -118,7 +118,7 @@ inline begin(x) {
   fi
 }
 
-/* TurnEnds::interrupt(), turn::write_interrupted(), Scheduler::end_message() */
+/* TurnEnds::end(), turn::write_interrupted(), Scheduler::end_message() */
 inline end_turn(x) {
   is_interrupted(x);
   if
@@ -146,7 +146,7 @@ inline run_steps(x) {
   admits(x);
   if
   :: !ok -> end_turn(x)
-  :: ok && steps[x] == STEPS_OF_TURN -> /* TurnEnds::complete() and leave() */
+  :: ok && steps[x] == STEPS_OF_TURN -> /* TurnEnds::end() and leave() */
      atomic {
        ok = STEP_ALLOWED(packed[x], turn_epoch[x], WAITING);
        if :: ok -> packed[x] = AFTER_STEP(packed[x], IDLE) :: else fi

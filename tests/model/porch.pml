@@ -449,7 +449,7 @@ inline run_step(x) {
 #define CONTINUE(z) append(go_on, z)
 #endif
 
-/* ModelCalls::on_outcome(), ToolCalls::take_result() */
+/* ModelCalls::on_outcome(), CallEnds::take_result() */
 inline outcome(x) {
   atomic { op[x] = false; sent[x] = false; cut[x] = false };
   admits(x);

@@ -63,7 +63,7 @@ inline schedule(x) {
   fi
 }
 
-/* TurnEnds::interrupt() and end_early() */
+/* TurnEnds::end(), as refused */
 inline end_turn(x) {
   d_step { turn[x] = false; phase[x] = 0; parked[x] = false; op[x] = false; steps[x] = 0; tools[x] = 0; results[x] = 0 }
 }
@@ -98,7 +98,7 @@ inline go_on(x) {
   fi
 }
 
-/* ModelCalls::on_outcome(), ToolCalls::take_result() */
+/* ModelCalls::on_outcome(), CallEnds::take_result() */
 inline outcome(x) {
   op[x] = false;
   admits(x, turn_epoch[x]);
@@ -106,7 +106,7 @@ inline outcome(x) {
   :: !ok -> end_turn(x)
   :: ok && phase[x] == CALLING && steps[x] == 1 -> atomic { results[x]++; phase[x] = ACTING }
   :: ok && phase[x] == RUNNING -> atomic { results[x]++; phase[x] = ASKED }
-  :: ok && phase[x] == CALLING && steps[x] == 2 -> /* TurnEnds::complete() and leave() */
+  :: ok && phase[x] == CALLING && steps[x] == 2 -> /* TurnEnds::end() and leave() */
      results[x]++;
      admits(x, turn_epoch[x]);
      atomic {
