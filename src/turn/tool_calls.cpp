@@ -130,7 +130,7 @@ Next ToolCalls::ask_again(Turn turn, bool& all_ask) {
     });
     all_ask = all_ask && found != calls.end();
     if (found == calls.end()) continue;
-    const std::shared_ptr<Call> call = *found;
+    const std::shared_ptr<Call> call = (*found)->shared_from_this();
     const std::uint64_t before = desk_.list().added();
     Next next = start(turn, *call, question.is_approval ? Begin::later : Begin::now);
     if (next == Next::proceed && !question.is_approval && call->state == State::approved) {
