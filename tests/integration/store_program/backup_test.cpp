@@ -1,5 +1,6 @@
 // agentcore-store backup: the copy of a store that its owner goes on to write.
 #include "integration/store_program/team.hpp"
+#include "support/amount.hpp"
 #include "support/catch.hpp"
 #include "support/store/store_folder.hpp"
 #include "support/store/store_program.hpp"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 using namespace agentcore;
+using agentcore::test::amount;
 using agentcore::test::Life;
 using agentcore::test::ProgramRun;
 using agentcore::test::run_store_program;
