@@ -12,14 +12,14 @@ using core::Node;
 void ActivityListener::on_activity_ended(Node& node) noexcept {
   if (hub_.closed()) return;
   const LoopEntry entry(tree_.lifetime);
-  rest_.check(node);
+  settler_.check_rest(node);
   settler_.on_operation_ended(node);
   if (!hub_.closed()) scheduler_.schedule(node);
 }
 
 void ActivityListener::on_waiting(Node& node) noexcept {
   const LoopEntry entry(tree_.lifetime);
-  rest_.check(node);
+  settler_.check_rest(node);
 }
 
 void ActivityListener::on_turn_over(Node& node) noexcept {

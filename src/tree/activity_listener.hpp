@@ -2,7 +2,6 @@
 #pragma once
 
 #include "events/event_hub.hpp"
-#include "tree/rest_watches.hpp"
 #include "tree/scheduler.hpp"
 #include "tree/settler.hpp"
 #include "tree/tree_shared.hpp"
@@ -15,9 +14,8 @@ namespace agentcore::detail::tree {
 // Passes the notifications of the turn engine to the parts of the tree.
 class ActivityListener final : public turn::TurnListener {
  public:
-  ActivityListener(TreeShared& tree, events::EventHub& hub, Settler& settler, Scheduler& scheduler,
-                   RestWatches& rest)
-      : tree_(tree), hub_(hub), settler_(settler), scheduler_(scheduler), rest_(rest) {}
+  ActivityListener(TreeShared& tree, events::EventHub& hub, Settler& settler, Scheduler& scheduler)
+      : tree_(tree), hub_(hub), settler_(settler), scheduler_(scheduler) {}
 
   void on_activity_ended(core::Node& node) noexcept override;
   void on_waiting(core::Node& node) noexcept override;
@@ -31,7 +29,6 @@ class ActivityListener final : public turn::TurnListener {
   events::EventHub& hub_;
   Settler& settler_;
   Scheduler& scheduler_;
-  RestWatches& rest_;
 };
 
 }  // namespace agentcore::detail::tree

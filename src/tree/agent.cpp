@@ -5,6 +5,7 @@
 #include "tree/call_verbs.hpp"
 #include "tree/handle_calls.hpp"
 #include "tree/mailboxes.hpp"
+#include "tree/pauses.hpp"
 #include "tree/resume.hpp"
 #include "tree/stop.hpp"
 #include "tree/tree_core.hpp"

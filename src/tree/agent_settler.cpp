@@ -167,6 +167,7 @@ void AgentSettler::remove(Node& node, const SettleJob* walk) noexcept {
   hub_.emit(node, [&](Agent agent) { return AgentDeleted{std::move(agent), why.cause, why.origin}; });
   if (hub_.closed()) return;
   jobs_.step_past(node);
+  rest_.check(node);
   const core::NodeId id = node.id();
   persist::Recorder* const recorder = tree_.recorder();
   tree_.forks.remove(tree_.table, node, recorder);

@@ -4,6 +4,7 @@
 #include "core/agent_table.hpp"
 #include "events/event_hub.hpp"
 #include "mailbox/mailbox.hpp"
+#include "tree/rest_pass.hpp"
 #include "tree/settle_jobs.hpp"
 #include "tree/settle_reports.hpp"
 #include "tree/tree_shared.hpp"
@@ -21,9 +22,9 @@ namespace agentcore::detail::tree {
 // destroyed: check hub.closed().
 class AgentSettler {
  public:
-  AgentSettler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns, SettleJobs& jobs,
+  AgentSettler(TreeShared& tree, events::EventHub& hub, turn::Turns& turns, SettleJobs& jobs, RestPass& rest,
                SettleReports& reports)
-      : tree_(tree), hub_(hub), turns_(turns), jobs_(jobs), reports_(reports) {}
+      : tree_(tree), hub_(hub), turns_(turns), jobs_(jobs), rest_(rest), reports_(reports) {}
 
   // True if a walk has visited `node` and nothing keeps it waiting (invariant 1).
   static bool is_ready(const core::Node& node) noexcept;
@@ -58,6 +59,7 @@ class AgentSettler {
   events::EventHub& hub_;
   turn::Turns& turns_;
   SettleJobs& jobs_;
+  RestPass& rest_;
   SettleReports& reports_;
   bool retry_ = false;
 };

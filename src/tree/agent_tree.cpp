@@ -10,6 +10,7 @@
 #include "tree/call_verbs.hpp"
 #include "tree/handle_calls.hpp"
 #include "tree/options.hpp"
+#include "tree/pauses.hpp"
 #include "tree/resume.hpp"
 #include "tree/stop.hpp"
 #include "tree/tree_core.hpp"

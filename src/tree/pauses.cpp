@@ -3,7 +3,7 @@
 #include "core/gates.hpp"
 #include "core/transitions.hpp"
 
-#include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,68 +64,32 @@ UnpauseResult unpause(TreeShared& tree, core::NodeId id) {
   return result;
 }
 
-void Pauses::finish(ControlOp& op) {
-  Callbacks former;  // destroyed at the end: a callback may hold anything
-  if (op.verb == Verb::unpause) {
-    rest_.remove(op.agent, RestWatches::Cause::pause);
-    former.insert(callbacks_.extract(op.agent));
-  } else if (tree_.table.find(op.agent)) {
-    // All allocations come first.
-    rest_.add(op.agent, RestWatches::Cause::pause);
-    if (op.on_rest) callbacks_[op.agent].swap(op.on_rest);
-  }
-  turns_.parked().note_pause();
-  if (hub_.closed()) return;
-  scheduler_.visit_agents();
-  report(op);
-}
-
-void Pauses::report(const ControlOp& op) {
-  const Node* const node = tree_.table.find(op.agent);
+void report_pause(TreeShared& tree, core::NodeId id, bool pauses, const StopOrigin& origin) {
+  const Node* const node = tree.table.find(id);
   if (!node) return;
-  const bool pauses = op.verb == Verb::pause;
   const bool all = node->is_root_sentinel();
-  tree_.engine->guarded("a log record", [&] {
-    tree_.engine->log(LogLevel::info,
-                      all      ? pauses ? "all agents are paused" : "all agents are unpaused"
-                      : pauses ? "an agent is paused"
-                               : "an agent is unpaused",
-                      {{"agent", all ? std::string() : tree_.table.names().name_of(*node, op.agent)},
-                       {"reason", op.origin.reason()}});
+  tree.engine->guarded("a log record", [&] {
+    tree.engine->log(LogLevel::info,
+                     all      ? pauses ? "all agents are paused" : "all agents are unpaused"
+                     : pauses ? "an agent is paused"
+                              : "an agent is unpaused",
+                     {{"agent", all ? std::string() : tree.table.names().name_of(*node, id)},
+                      {"reason", origin.reason()}});
   });
-  if (hub_.closed()) return;
-  const auto make = [&](Agent agent) { return PauseChanged{std::move(agent), pauses, op.origin}; };
+  if (tree.hub.closed()) return;
+  const auto make = [&](Agent agent) { return PauseChanged{std::move(agent), pauses, origin}; };
   if (all)
-    hub_.emit_for(0, make);
+    tree.hub.emit_for(0, make);
   else
-    hub_.emit(*node, make);
+    tree.hub.emit(*node, make);
 }
 
-void Pauses::on_rest(core::NodeId root) {
-  const auto found = callbacks_.extract(root);
-  const Node* const node = tree_.table.find(root);
-  if (!node || !node->load().is_paused()) return;  // an unpause whose operation is still queued
+void report_pause_settled(events::EventHub& hub, const Node& node) {
   const auto make = [](Agent agent) { return PauseSettled{std::move(agent)}; };
-  if (node->is_root_sentinel())
-    hub_.emit_for(0, make);
+  if (node.is_root_sentinel())
+    hub.emit_for(0, make);
   else
-    hub_.emit(*node, make);
-  if (!hub_.closed() && found) tree_.engine->guarded("PauseOptions::on_rest", found.mapped());
-}
-
-void Pauses::forget_deleted() noexcept {
-  Callbacks former;  // destroyed at the end: a callback may hold anything
-  for (auto at = callbacks_.begin(); at != callbacks_.end();) {
-    const auto next = std::next(at);
-    if (!tree_.table.find(at->first)) former.insert(callbacks_.extract(at));
-    at = next;
-  }
-}
-
-std::size_t Pauses::count(const core::References& refers) const noexcept {
-  std::size_t count = 0;
-  for (const auto& [agent, callback] : callbacks_) count += refers(agent);
-  return count;
+    hub.emit(node, make);
 }
 
 }  // namespace agentcore::detail::tree

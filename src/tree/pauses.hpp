@@ -1,18 +1,10 @@
-// The two halves of pause and unpause.
+// Pause and unpause.
 #pragma once
 
 #include "events/event_hub.hpp"
-#include "tree/control_queue.hpp"
-#include "tree/rest_watches.hpp"
-#include "tree/scheduler.hpp"
 #include "tree/tree_shared.hpp"
-#include "turn/turns.hpp"
 
 #include <agentcore/pause.hpp>
-
-#include <functional>
-#include <map>
-#include <memory>
 
 namespace agentcore::detail::tree {
 
@@ -22,34 +14,10 @@ namespace agentcore::detail::tree {
 VerbResult pause(TreeShared& tree, core::NodeId id, PauseOptions&& options);
 UnpauseResult unpause(TreeShared& tree, core::NodeId id);
 
-// The second halves, all @loop_thread. Reports a pause, stops the clocks of what waits below it, and reports
-// when nothing runs there any more. The end of a pause starts the clocks again, and lets the turns go on that
-// were parked. After anything that notifies observers the tree may be destroyed: check hub.closed().
-class Pauses {
- public:
-  Pauses(TreeShared& tree, events::EventHub& hub, turn::Turns& turns, Scheduler& scheduler, RestWatches& rest)
-      : tree_(tree), hub_(hub), turns_(turns), scheduler_(scheduler), rest_(rest) {}
-
-  // If it throws, the caller still owns `op`, and calls it again.
-  void finish(ControlOp& op);
-  // Nothing runs below the paused agent any more.
-  void on_rest(core::NodeId root);
-  // Forgets the agents that do not exist any more.
-  void forget_deleted() noexcept;
-  std::size_t count(const core::References& refers) const noexcept;
-  void clear() noexcept { callbacks_.clear(); }
-
- private:
-  using Callbacks = std::map<core::NodeId, std::function<void()>>;  // nodes move from one to another
-
-  void report(const ControlOp& op);
-
-  TreeShared& tree_;
-  events::EventHub& hub_;
-  turn::Turns& turns_;
-  Scheduler& scheduler_;
-  RestWatches& rest_;
-  Callbacks callbacks_;  // PauseOptions::on_rest
-};
+// The loop has read the operation of a pause or an unpause: logs it, and emits PauseChanged. @loop_thread
+void report_pause(TreeShared& tree, core::NodeId id, bool pauses,
+                  const StopOrigin& origin) AGENTCORE_RUNS_HOST_CODE;
+// Nothing runs below the paused agent any more: emits PauseSettled. @loop_thread
+void report_pause_settled(events::EventHub& hub, const core::Node& node) AGENTCORE_RUNS_HOST_CODE;
 
 }  // namespace agentcore::detail::tree

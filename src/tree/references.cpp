@@ -17,8 +17,7 @@ struct detail::TestAccess {
            core.shared_.steers.count(refers) + core.shared_.acknowledgements.count(refers) +
            core.shared_.control.count(refers) + core.shared_.forks.count(refers) +
            core.settler_.count(refers) + core.turns_.count(refers) +
-           (core.shared_.cuts ? core.shared_.cuts->count(refers) : 0) + core.rest_.count(refers) +
-           core.pauses_.count(refers) + core.pending_stops_.count(refers) + core.shared_.hub.count(refers);
+           (core.shared_.cuts ? core.shared_.cuts->count(refers) : 0) + core.shared_.hub.count(refers);
   }
 };
 

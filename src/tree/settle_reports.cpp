@@ -15,7 +15,7 @@ void SettleReports::each_report(const Node& node, bool removed, Write&& write) {
   for (const Node* up = &node; up; up = up->parent.load(std::memory_order_relaxed)) {
     if (!up->settling.is_job_root) continue;
     jobs_.for_each_of(up->id(), [&](SettleJob& job) {
-      if (!job.op->collects() || (job.op->verb == Verb::terminate) != removed) return;
+      if (job.is_pending() || !job.op->collects() || (job.op->verb == Verb::terminate) != removed) return;
       if (up == &node || job.op->cascade) write(job);
     });
   }
@@ -89,13 +89,11 @@ void SettleReports::take_cuts_from_trail(const Node& node, bool stops, bool goes
 
 void SettleReports::complete(core::NodeId root) noexcept {
   std::unique_ptr<SettleJob> done = jobs_.take_done(root);
-  for (const SettleJob* job = done.get(); job; job = job->next.get())
-    if (job->timer) engine_.cancel_timer(job->timer);
+  for (SettleJob* job = done.get(); job; job = job->next.get()) job->timer.reset();
   while (done && !hub_.closed()) {
     call(*done);
     done = std::exchange(done->next, nullptr);
   }
-  while (done) done = std::exchange(done->next, nullptr);  // one by one: recursion could exhaust the stack
 }
 
 // The record shares its data with the report, which is made after it.

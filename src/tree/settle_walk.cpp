@@ -3,6 +3,7 @@
 #include "core/gates.hpp"
 #include "core/transitions.hpp"
 #include "mailbox/mailbox.hpp"
+#include "tree/settler.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -70,6 +71,13 @@ bool SettleWalk::skips(const SettleJob& job, const Node& node) const noexcept {
   return packed.closes_subtree() && (node.settling.is_visited() || packed.state() == AgentState::stopped);
 }
 
+// The verb of the walk has closed the agent, of which a stop is pending: the first walk that comes to the
+// agent hardens it, before an agent below settles. All withdrawals of such a stop were read before the verb,
+// or before this walk began (TreeCore::run_control()).
+void SettleWalk::harden_pending(const Node& node) {
+  if (jobs_.has_pending() && node.settling.is_job_root) static_cast<void>(settler_.harden(node.id()));
+}
+
 // Reports the effect of the closed gate, parents before children (X14).
 Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
   if (!hub_.wants_states()) return Progress::done;
@@ -80,6 +88,8 @@ Progress SettleWalk::mark_down(SettleJob& job, loop::PollBudget& budget) {
       if (!marker.at()) continue;
       if (!budget.spend()) return Progress::more;
       Node& node = *marker.at();
+      harden_pending(node);
+      if (hub_.closed()) return Progress::tree_gone;
       const bool skipped = skips(job, node);
       pass(job, marker, !skipped);
       any = true;
@@ -142,6 +152,8 @@ Progress SettleWalk::settle_up(SettleJob& job, loop::PollBudget& budget) {
 // One step of one walker: a level down, or a visit. `done`: the job has ended, and is destroyed.
 Progress SettleWalk::step(SettleJob& job, ChildFirstCursor& walker) {
   Node& node = *walker.at();
+  harden_pending(node);
+  if (hub_.closed()) return Progress::tree_gone;
   if (walker.is_before_children() && !skips(job, node) && node.first_child != core::no_node) {
     descend(job, walker);
   } else {

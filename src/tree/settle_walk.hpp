@@ -10,6 +10,8 @@
 
 namespace agentcore::detail::tree {
 
+class Settler;
+
 // A stop or delete has two walks: down, parents first, to report `stopping` or `terminating` if the host
 // observes states; then up, children first, to settle. A resume has one, down. An agent with an operation in
 // flight is skipped and settles later; its ancestors wait for it.
@@ -20,8 +22,9 @@ namespace agentcore::detail::tree {
 // those of core::Settling. All @loop_thread.
 class SettleWalk {
  public:
-  SettleWalk(TreeShared& tree, events::EventHub& hub, SettleJobs& jobs, AgentSettler& agents)
-      : tree_(tree), table_(tree.table), hub_(hub), jobs_(jobs), agents_(agents) {}
+  SettleWalk(TreeShared& tree, events::EventHub& hub, SettleJobs& jobs, AgentSettler& agents,
+             Settler& settler)
+      : tree_(tree), table_(tree.table), hub_(hub), jobs_(jobs), agents_(agents), settler_(settler) {}
 
   // Continues `job`, the first of the queue. When it is done, the job has left the queue or is destroyed.
   Progress run(SettleJob& job, loop::PollBudget& budget);
@@ -31,6 +34,7 @@ class SettleWalk {
   Progress settle_up(SettleJob& job, loop::PollBudget& budget);
   Progress resume_down(SettleJob& job, loop::PollBudget& budget);
 
+  void harden_pending(const core::Node& node);
   bool skips(const SettleJob& job, const core::Node& node) const noexcept;
   void pass(SettleJob& job, ParentFirstCursor& marker, bool descend);
   void mark(const SettleJob& job, core::Node& node);
@@ -47,6 +51,7 @@ class SettleWalk {
   events::EventHub& hub_;
   SettleJobs& jobs_;
   AgentSettler& agents_;
+  Settler& settler_;
 };
 
 }  // namespace agentcore::detail::tree

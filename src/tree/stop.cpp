@@ -30,12 +30,14 @@ bool is_deferred(const ControlOp& op, const GateView& view) noexcept {
   return op.when != StopWhen::now && view.open();
 }
 
-// What a stop has done under the mutex.
+// What a stop or a delete has done under the mutex.
 struct Closed {
-  Closed(VerbResult done, bool must_wake = false) noexcept  // NOLINT(google-explicit-constructor)
-      : result(done), wakes(must_wake) {}
+  Closed(VerbResult done, bool has_second_half = false,  // NOLINT(google-explicit-constructor)
+         bool must_wake = false) noexcept
+      : result(done), goes_on(has_second_half), wakes(must_wake) {}
   VerbResult result;
-  bool wakes;  // true: the loop is to be woken after the mutex is released, although nothing is queued
+  bool goes_on;  // the loop has something to do: the operation is to be queued
+  bool wakes;    // the loop is to be woken after the mutex is released, also if nothing is queued
 };
 
 // What became of a deferred stop or delete.
@@ -65,19 +67,18 @@ std::size_t cut(TreeShared& tree, const Node& node, StopCut most) {
   return packed.is_open() ? 0 : tree.operations.cut_closed_below(node, packed.closes_subtree(), most);
 }
 
-VerbResult queue(TreeShared& tree, std::unique_ptr<ControlOp>& op) noexcept AGENTCORE_REQUIRES(tree.closing) {
-  note_effect(tree, *op);
-  tree.control.push(std::move(op));
-  return VerbResult::done();
+Closed take_effect(const TreeShared& tree, ControlOp& op) noexcept {
+  note_effect(tree, op);
+  return {VerbResult::done(), true};
 }
 
 // Another verb has closed the gate already: a caller that requested a report waits for the end of that verb.
 // Only a verb that was pending has a record nevertheless, and deletes the forks.
-void wait_for_other(TreeShared& tree, std::unique_ptr<ControlOp>& op) AGENTCORE_REQUIRES(tree.closing) {
-  op->took_effect = false;
-  if (op->audit && !op->audit->was_deferred) op->audit = nullptr;
-  if (!op->was_pending) op->forks.reset();
-  if (op->collects() || op->forks) tree.control.push(std::move(op));
+Closed wait_for_other(ControlOp& op, Errc reason, bool wakes = false) noexcept {
+  op.took_effect = false;
+  if (op.audit && !op.audit->was_deferred) op.audit = nullptr;
+  if (!op.was_pending) op.forks.reset();
+  return {VerbResult::no_effect(reason), op.collects() || op.forks, wakes};
 }
 
 // A stop was called on an agent that is closed already, perhaps by a stop of an ancestor, of which a resume
@@ -113,76 +114,90 @@ Request request([[maybe_unused]] TreeShared& tree, Node& node, PackedState expec
 }
 
 // Nothing: the packed state has changed, and the caller looks once more.
-std::optional<VerbResult> defer(TreeShared& tree, Node& node, PackedState expected,
-                                std::unique_ptr<ControlOp>& op) AGENTCORE_REQUIRES(tree.closing) {
-  const Request requested = request(tree, node, expected, *op);
+std::optional<Closed> defer(TreeShared& tree, Node& node, PackedState expected, ControlOp& op) noexcept
+    AGENTCORE_REQUIRES(tree.closing) {
+  const Request requested = request(tree, node, expected, op);
   if (requested == Request::outdated) return std::nullopt;
-  op->was_pending = requested == Request::added;
-  if (op->was_pending) return queue(tree, op);
-  wait_for_other(tree, op);
-  return VerbResult::no_effect(Errc::stop_pending);
+  op.was_pending = requested == Request::added;
+  return op.was_pending ? take_effect(tree, op) : wait_for_other(op, Errc::stop_pending);
 }
 
-// What is left of `op` the caller destroys after the mutex is released: that may run code of the host, and so
-// may a wake-up.
-Closed close_for_stop(TreeShared& tree, Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller)
+Closed close_for_stop(TreeShared& tree, Node& node, ControlOp& op, std::string_view caller)
     AGENTCORE_REQUIRES(tree.closing) {
   for (;;) {
-    const GateView view = look(node, op->agent);
+    const GateView view = look(node, op.agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
     if (node.role.load(std::memory_order_relaxed) == AgentRole::user)
       return VerbResult::refused(Errc::cannot_stop_user);
     if (!caller.empty() && !is_parent(tree, caller, node)) return VerbResult::refused(Errc::not_child_agent);
     PackedState expected = view.own;
-    if (is_deferred(*op, view)) {
+    if (is_deferred(op, view)) {
       if (const auto deferred = defer(tree, node, expected, op)) return *deferred;
       continue;
     }
     // A stop of the agent alone makes a stop of its subtree that is pending take effect with it.
-    if (view.own.stop_grade() != Grade::none && node.grade_of_descendants() != Grade::none)
-      op->cascade = true;
-    const std::optional<PackedState> after = core::after_stop(view.own, op->cascade);
+    if (view.own.stop_grade() != Grade::none && node.grade_of_descendants() != Grade::none) op.cascade = true;
+    const std::optional<PackedState> after = core::after_stop(view.own, op.cascade);
     if (!after || view.above != Gate::open) {
-      const bool wakes = op->cause != StopCause::lease && keep_stopped(tree, node, op->agent);
-      wait_for_other(tree, op);
-      return {VerbResult::no_effect(closed_reason_of(view.effective)), wakes};
+      const bool wakes = op.cause != StopCause::lease && keep_stopped(tree, node, op.agent);
+      return wait_for_other(op, closed_reason_of(view.effective), wakes);
     }
     if (!node.replace(expected, *after)) continue;
-    op->when = StopWhen::now;
-    return queue(tree, op);
+    op.when = StopWhen::now;
+    return take_effect(tree, op);
   }
 }
 
-Closed locked_stop(TreeShared& tree, Node& node, std::unique_ptr<ControlOp>& op, std::string_view caller) {
-  const core::Lock lock(tree.closing);
-  return close_for_stop(tree, node, op, caller);
-}
-
-VerbResult close_for_delete(TreeShared& tree, Node& node, std::unique_ptr<ControlOp>& op,
-                            std::string_view caller) AGENTCORE_REQUIRES(tree.closing) {
+Closed close_for_delete(TreeShared& tree, Node& node, ControlOp& op, std::string_view caller)
+    AGENTCORE_REQUIRES(tree.closing) {
   for (;;) {
-    const GateView view = look(node, op->agent);
+    const GateView view = look(node, op.agent);
     if (!view.valid) return VerbResult::refused(Errc::agent_not_found);
     if (node.role.load(std::memory_order_relaxed) != AgentRole::normal)
       return VerbResult::refused(Errc::cannot_delete_system_agent);
     if (!caller.empty() && !is_parent(tree, caller, node)) return VerbResult::refused(Errc::not_child_agent);
     PackedState expected = view.own;
-    if (is_deferred(*op, view)) {
+    if (is_deferred(op, view)) {
       if (const auto deferred = defer(tree, node, expected, op)) return *deferred;
       continue;
     }
     const std::optional<PackedState> after =
         core::after_terminate(view.own, view.above != Gate::open, mailbox::is_settled(node, view.own));
-    if (!after || view.above == Gate::terminate) {
-      wait_for_other(tree, op);
-      return VerbResult::no_effect(Errc::agent_terminating);
-    }
+    if (!after || view.above == Gate::terminate) return wait_for_other(op, Errc::agent_terminating);
     // For the store, and before the gate is closed: the loop may not read the operation before a commit.
-    if (op->forks) node.extend_below(Node::deletes_forks, true);
+    if (op.forks) node.extend_below(Node::deletes_forks, true);
     if (!node.replace(expected, *after)) continue;
-    op->when = StopWhen::now;
-    return queue(tree, op);
+    op.when = StopWhen::now;
+    return take_effect(tree, op);
   }
+}
+
+Closed close(TreeShared& tree, Node& node, ControlOp& op, std::string_view caller)
+    AGENTCORE_REQUIRES(tree.closing) {
+  return op.verb == Verb::terminate ? close_for_delete(tree, node, op, caller)
+                                    : close_for_stop(tree, node, op, caller);
+}
+
+// What is left of `op` the caller destroys after the mutex is released: that may run code of the host, and so
+// may a wake-up.
+Closed close_and_queue(TreeShared& tree, Node& node, std::unique_ptr<ControlOp>& op,
+                       std::string_view caller) {
+  const core::Lock lock(tree.closing);
+  const Closed closed = close(tree, node, *op, caller);
+  if (closed.goes_on) tree.control.push(std::move(op));
+  return closed;
+}
+
+// The first half of a stop or a delete.
+VerbResult run_first_half(TreeShared& tree, Node& node, std::unique_ptr<ControlOp> op,
+                          std::string_view caller, StopCut most) {
+  const bool wants_report = op->wants_report();
+  const Closed closed = close_and_queue(tree, node, op, caller);
+  VerbResult result = closed.result;
+  if (result.accepted()) result.quiet = tree.is_quiet(node, true);
+  if (result.took_effect()) result.calls_cut = cut(tree, node, most);
+  if (result.took_effect() || closed.wakes || wants_report) tree.waker->notify();
+  return result;
 }
 
 // The operations of one stop of all descendants of an agent: one for each child, made before any gate is
@@ -350,7 +365,7 @@ Closed close_below(TreeShared& tree, Node& node, core::NodeId id, StopOptions& o
     any_pending = any_pending || child.load().stop_grade() != Grade::none;
   }
   if (stops.push_all()) return VerbResult::done();
-  return {VerbResult::no_effect(any_pending ? Errc::stop_pending : Errc::agent_stopped), wakes};
+  return {VerbResult::no_effect(any_pending ? Errc::stop_pending : Errc::agent_stopped), false, wakes};
 }
 
 // Each child is stopped by an operation of its own.
@@ -402,14 +417,7 @@ VerbResult stop(TreeShared& tree, core::NodeId id, StopOptions&& options, std::o
   op->grace = options.grace;
   op->on_settled = std::move(options.on_settled);
   op->escalate_at = escalation_of(tree, options.escalate_after);
-  const bool wants_report = op->wants_report();
-
-  Closed closed = locked_stop(tree, *node, op, options.caller);
-  VerbResult& result = closed.result;
-  if (result.accepted()) result.quiet = tree.is_quiet(*node, true);
-  if (result.took_effect()) result.calls_cut = cut(tree, *node, options.cut);
-  if (result.took_effect() || closed.wakes || wants_report) tree.waker->notify();
-  return result;
+  return run_first_half(tree, *node, std::move(op), options.caller, options.cut);
 }
 
 VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& options) {
@@ -427,37 +435,20 @@ VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& optio
   op->grace = options.grace;
   op->on_settled = std::move(options.on_settled);
   op->escalate_at = escalation_of(tree, options.escalate_after);
-  const bool wants_report = op->wants_report();
-
-  VerbResult result;
-  {
-    const core::Lock lock(tree.closing);
-    result = close_for_delete(tree, *node, op, options.caller);
-  }
-  if (result.accepted()) result.quiet = tree.is_quiet(*node, true);
-  if (result.took_effect()) result.calls_cut = cut(tree, *node, options.cut);
-  if (result.took_effect() || wants_report) tree.waker->notify();
-  return result;
+  return run_first_half(tree, *node, std::move(op), options.caller, options.cut);
 }
 
-std::unique_ptr<ControlOp> harden(TreeShared& tree, std::unique_ptr<ControlOp> op, std::uint64_t read) {
-  Node* const node = tree.reach(op->agent);
-  const bool deletes = op->verb == Verb::terminate;
-  VerbResult result;
+bool harden(TreeShared& tree, Node& node, ControlOp& op, std::optional<std::uint64_t> read) {
+  Closed closed = VerbResult();
   {
     const core::Lock lock(tree.closing);
-    if (read != tree.withdrawals) return op;
-    op->when = StopWhen::now;
-    if (!node || !op->took_effect)
-      wait_for_other(tree, op);
-    else if (deletes)
-      result = close_for_delete(tree, *node, op, {});
-    else
-      result = close_for_stop(tree, *node, op, {}).result;
+    if (read && *read != tree.withdrawals) return false;
+    op.when = StopWhen::now;
+    closed = op.took_effect ? close(tree, node, op, {}) : wait_for_other(op, Errc::stop_pending);
   }
-  if (result.took_effect()) static_cast<void>(cut(tree, *node, StopCut::all));
-  tree.waker->notify();
-  return nullptr;
+  if (closed.result.took_effect()) static_cast<void>(cut(tree, node, StopCut::all));
+  if (closed.wakes) tree.waker->notify();
+  return true;
 }
 
 // The loop cuts the calls when it reads the operation: this may run within any function.
@@ -474,7 +465,7 @@ bool stop_for_lease(TreeShared& tree, core::Lease& lease) noexcept {
   {
     const core::Lock lock(tree.closing);
     if (lease.is_to_end()) {
-      if (node) static_cast<void>(close_for_stop(tree, *node, op, {}));
+      if (node && close_for_stop(tree, *node, *op, {}).goes_on) tree.control.push(std::move(op));
       lease.set_ended();
     }
   }

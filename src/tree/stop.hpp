@@ -7,7 +7,6 @@
 #include <agentcore/verbs.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 namespace agentcore::detail::tree {
@@ -31,10 +30,12 @@ VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& optio
 
 // The lease has run out: stops its agent. False: there was no memory for that.
 bool stop_for_lease(TreeShared& tree, core::Lease& lease) noexcept AGENTCORE_RUNS_HOST_CODE;
-// A deferred stop or delete takes effect. Returns `op` if it must wait until the loop has read the
-// withdrawals since the first `read`, one of which may be its own; otherwise it is queued. @loop_thread
-std::unique_ptr<ControlOp> harden(TreeShared& tree, std::unique_ptr<ControlOp> op,
-                                  std::uint64_t read) AGENTCORE_RUNS_HOST_CODE;
+// A deferred stop or delete takes effect, or waits for the verb that has closed the gate before
+// (ControlOp::took_effect). `read`: how many withdrawals the loop has read; if there are more, one of them
+// may be that of `op`: then nothing has changed, and false is returned. Nothing: `op` is not withdrawn.
+// @loop_thread
+bool harden(TreeShared& tree, core::Node& node, ControlOp& op,
+            std::optional<std::uint64_t> read) AGENTCORE_RUNS_HOST_CODE;
 
 // The tree or its Runtime is destroyed: closes the gate of the root sentinel, so that every later admission
 // of an agent is refused.

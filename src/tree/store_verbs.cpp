@@ -8,6 +8,7 @@
 #include "tree/restore_records.hpp"
 #include "tree/restore_reporter.hpp"
 #include "tree/stop.hpp"
+#include "tree/subtree_cursor.hpp"
 
 #include <agentcore/history.hpp>
 
@@ -35,6 +36,13 @@ PackedState first_state(const StoredAgentOfTree& agent) noexcept {
                                 ? PackedState(generation, stopped_epoch, agent.gate, AgentState::stopped)
                                 : PackedState(generation, 0, core::Gate::open, AgentState::idle);
   return state.with(core::layout::pause, agent.record.paused).with(core::layout::hold, agent.held);
+}
+
+// An interrupt has ended the turns of a subtree: the next commit has that, although the loop is still to end
+// them.
+void note_turns_below(const core::AgentTable& agents, const Node& root, persist::Recorder& recorder) {
+  for (const Node* node = &root; node; node = next_parent_first(agents, root, *node, true))
+    if (turn::is_active(*node) && core::is_interrupted(*node)) recorder.note_change(node->id());
 }
 
 // True if an agent, or one above it, holds the mailboxes below.
@@ -81,7 +89,7 @@ std::shared_ptr<persist::Persistence> StoreVerbs::attached(std::shared_ptr<persi
             const core::NodeId root = tree_.table.root_sentinel().id();
             static_cast<void>(stop(tree_, agent ? agent : root, {.reason = std::move(reason)}));
           },
-          [this] { return second_halves_.has_resumes(); }},
+          [this] { return has_resumes(); }},
       std::move(store), std::move(options));
 }
 
@@ -123,11 +131,58 @@ Result<RestoreReport> StoreVerbs::restore(SharedOrBorrowed<Store> store, Restore
   }
 }
 
+void StoreVerbs::note_verb(const ControlOp& op) {
+  persist::Recorder* const recorder = tree_.recorder();
+  if (!recorder) return;
+  const Node* const node = tree_.table.find(op.agent);
+  switch (op.verb) {
+    case Verb::stop:
+    case Verb::terminate:
+      if (!op.took_effect || op.is_recorded || !node) return;
+      if (node->is_root_sentinel())
+        recorder->note_stop(0, {}, false);
+      else
+        recorder->note_stop(op.agent, tree_.table.names().name_of(*node, op.agent),
+                            op.verb == Verb::terminate);
+      op.is_recorded = true;
+      return;
+    case Verb::abort:
+    case Verb::interrupt:
+      if (!node) return;
+      if (op.clear_up_to || op.withdrawn) recorder->note_mail(*node);
+      // Of a subtree: a hold that there was may include it from now on.
+      if (op.hold || op.cascade || op.epoch) recorder->note_change(node->id());
+      if (op.cascade) note_turns_below(tree_.table, *node, *recorder);
+      return;
+    case Verb::release_queue:
+    case Verb::resume:
+    case Verb::pause:
+    case Verb::unpause:
+      if (node && !node->is_root_sentinel()) return recorder->note_change(node->id());
+      return recorder->note_tree();
+    default:
+      return;
+  }
+}
+
+// The verbs whose operations the loop has not read.
+void StoreVerbs::note_queued() {
+  tree_.control.for_each([this](const ControlOp& op) { note_verb(op); });
+}
+
+// True while a resume is queued, or still has agents to open.
+bool StoreVerbs::has_resumes() const noexcept {
+  bool any = settler_.has_resumes();
+  tree_.control.for_each(
+      [&any](const ControlOp& op) { any = any || (op.verb == Verb::resume && !op.withdraws); });
+  return any;
+}
+
 Result<void> StoreVerbs::flush() {
   if (!tree_.persistence || tree_.is_closed()) return {};
   const LoopEntry entry(tree_.lifetime);
   try {
-    second_halves_.record_queued();
+    note_queued();
   } catch (const std::bad_alloc&) {
     return Error{Errc::out_of_memory, "out of memory"};
   }
@@ -138,7 +193,7 @@ Result<void> StoreVerbs::flush() {
 bool StoreVerbs::when_stored(std::function<void(const Result<void>&)> done,
                              std::optional<std::string> stop_of) {
   if (!tree_.persistence || tree_.is_closed()) return false;
-  second_halves_.record_queued();
+  note_queued();
   tree_.persistence->when_stored(std::move(done), std::move(stop_of));
   return true;
 }
@@ -161,7 +216,7 @@ std::uint64_t StoreVerbs::turns_begun(core::NodeId agent) const noexcept {
 
 void StoreVerbs::close() noexcept {
   if (!tree_.persistence) return;
-  tree_.engine->guarded("a store", [&] { second_halves_.record_queued(); });
+  tree_.engine->guarded("a store", [&] { note_queued(); });
   tree_.persistence->close();
   tree_.engine->remove_source(tree_.persistence.get());
 }

@@ -4,7 +4,7 @@
 #include "events/event_hub.hpp"
 #include "tree/agent_factory.hpp"
 #include "tree/scheduler.hpp"
-#include "tree/second_halves.hpp"
+#include "tree/settler.hpp"
 #include "tree/stored_tree.hpp"
 #include "tree/tree_shared.hpp"
 #include "turn/turns.hpp"
@@ -24,17 +24,15 @@ namespace agentcore::detail::tree {
 // receives the event of the first. All @loop_thread.
 class StoreVerbs {
  public:
-  StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, SecondHalves& second_halves,
+  StoreVerbs(TreeShared& tree, turn::Turns& turns, Scheduler& scheduler, const Settler& settler,
              AgentFactory& factory, events::EventHub& hub)
-      : tree_(tree),
-        turns_(turns),
-        scheduler_(scheduler),
-        second_halves_(second_halves),
-        factory_(factory),
-        hub_(hub) {}
+      : tree_(tree), turns_(turns), scheduler_(scheduler), settler_(settler), factory_(factory), hub_(hub) {}
 
   Result<RestoreReport> restore(SharedOrBorrowed<Store> store, RestoreOptions options);
   Result<void> flush();
+  // Notes for the next commit what a verb has changed that is in force after a restart, too. Does nothing if
+  // the tree has no store. Throws std::bad_alloc; to be called again then.
+  void note_verb(const ControlOp& op);
   // core::when_stored(). Throws std::bad_alloc.
   bool when_stored(std::function<void(const Result<void>&)> done, std::optional<std::string> stop_of);
   // core/task_mark.hpp.
@@ -49,6 +47,8 @@ class StoreVerbs {
   std::optional<Error> problem_of(const SharedOrBorrowed<Store>& store) const;
   std::shared_ptr<persist::Persistence> attached(std::shared_ptr<persist::OwnedStore> store,
                                                  RestoreOptions options) const;
+  void note_queued();
+  bool has_resumes() const noexcept;
   Result<void> create(StoredTree& stored, persist::Persistence& persistence);
   persist::TreeRecord first_record(const StoredTree& stored);
   void reserve(StoredTree& stored);
@@ -69,7 +69,7 @@ class StoreVerbs {
   TreeShared& tree_;
   turn::Turns& turns_;
   Scheduler& scheduler_;
-  SecondHalves& second_halves_;
+  const Settler& settler_;
   AgentFactory& factory_;
   events::EventHub& hub_;
 };

@@ -29,18 +29,10 @@ TreeCore::TreeCore(std::shared_ptr<loop::Engine> engine, const TreeOptions& opti
               &shared_.options.tool_policy, shared_.cuts.get()}),
       settler_(shared_, shared_.hub, turns_),
       scheduler_(shared_, turns_, shared_.hub),
-      rest_(shared_.table, turns_,
-            [this](auto root, auto cause) {
-              if (cause == RestWatches::Cause::pause) return pauses_.on_rest(root);
-              pending_stops_.harden(root);
-            }),
-      pauses_(shared_, shared_.hub, turns_, scheduler_, rest_),
-      pending_stops_(shared_, shared_.hub, settler_, scheduler_, rest_),
-      second_halves_(shared_, turns_, scheduler_, settler_, pending_stops_, pauses_),
       conversation_verbs_(shared_, turns_, scheduler_, shared_.hub),
       factory_(shared_, turns_, shared_.hub),
       lease_timer_(shared_),
-      store_verbs_(shared_, turns_, scheduler_, second_halves_, factory_, shared_.hub) {
+      store_verbs_(shared_, turns_, scheduler_, settler_, factory_, shared_.hub) {
   shared_.table.leases().set_stop([this](core::Lease& lease) { return stop_for_lease(shared_, lease); });
   retain();
   shared_.engine->add_source(std::shared_ptr<loop::Source>(
@@ -81,8 +73,6 @@ void TreeCore::on_loop_left() noexcept {
     turns_.ended().forget_deleted(shared_.table);
     turns_.permissions().forget_deleted();
     shared_.acknowledgements.forget_deleted(shared_.table);
-    rest_.forget_deleted();
-    pauses_.forget_deleted();
   }
   if (shared_.engine->in_poll()) return;
   // Work has arisen outside of a poll, in the tree or for its store. Only this place announces it, whatever
@@ -94,9 +84,6 @@ void TreeCore::on_loop_left() noexcept {
 // Frees what an agent holds beyond its slot. The slots stay: other threads may be reading them.
 void TreeCore::purge() {
   settler_.clear();
-  rest_.clear();
-  pauses_.clear();
-  pending_stops_.clear();
   lease_timer_.clear();
   turns_.clear();
   shared_.control.clear();
@@ -122,8 +109,7 @@ bool TreeCore::has_work() const noexcept {
 // What run_control() does.
 bool TreeCore::has_control_work() const noexcept {
   return !shared_.control.empty() || shared_.operations.has_left() || settler_.has_work() ||
-         pending_stops_.has_work() || scheduler_.has_work() || rest_.has_work() ||
-         shared_.table.leases().wants_check();
+         scheduler_.has_work() || shared_.table.leases().wants_check();
 }
 
 bool TreeCore::has_pending() const noexcept {
@@ -142,15 +128,13 @@ void TreeCore::run_control(loop::PollBudget& budget) {
   if (shared_.is_closed() || shared_.hub.closed()) return;
   shared_.operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
   if (shared_.is_closed() || shared_.hub.closed()) return;
-  // The operations of stops that have hardened are read before anything settles: their reports name all of
-  // it.
+  // The operations of all verbs that came before a gate was closed are read before anything settles. A
+  // deferred stop that hardens has no operation in the queue behind them.
   do {
-    if (!run_second_halves(budget) || !pending_stops_.harden_closed(budget)) return;
-  } while (pending_stops_.take_hardened());
-  if (shared_.is_closed() || shared_.hub.closed()) return;
-  if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
-  if (rest_.run(budget, [this] { return shared_.hub.closed(); }) == Progress::tree_gone) return;
-  settler_.run(budget);
+    if (!run_second_halves(budget)) return;
+    if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
+  } while (settler_.run_pending(budget) && !shared_.hub.closed());
+  if (!shared_.hub.closed()) settler_.run(budget);
   if (!shared_.hub.closed() && shared_.table.leases().take_request()) lease_timer_.update();
 }
 
@@ -162,7 +146,7 @@ bool TreeCore::run_second_halves(loop::PollBudget& budget) {
     if (!budget.spend()) return false;
     std::unique_ptr<ControlOp> op = control.next();
     try {
-      second_halves_.start(op);
+      run_second_half(op);
     } catch (...) {  // an allocation failed: nothing has changed, the next poll tries again
       if (op) control.put_back(std::move(op));
       throw;
@@ -170,6 +154,36 @@ bool TreeCore::run_second_halves(loop::PollBudget& budget) {
     if (shared_.is_closed() || shared_.hub.closed()) return false;
   }
   return true;
+}
+
+// If it throws, `op` is still there, and is to be passed again.
+void TreeCore::run_second_half(std::unique_ptr<ControlOp>& op) {
+  store_verbs_.note_verb(*op);
+  switch (op->verb) {
+    case Verb::abort:
+    case Verb::interrupt:
+      return scheduler_.finish_end_of_turn(*op);
+    case Verb::release_queue:
+      return scheduler_.finish_release(*op);
+    case Verb::end_call:
+      return turns_.finish_call(op->agent, op->call_id);
+    case Verb::end_task:
+      return turns_.finish_task(op->call_id);
+    case Verb::steer:
+      return scheduler_.finish_steer(*op);
+    case Verb::pause:
+    case Verb::unpause:
+      scheduler_.visit_agents();
+      return settler_.change_pause(op);
+    case Verb::resume:
+      if (!op->withdraws) return settler_.start(op);
+      scheduler_.visit_agents();
+      return settler_.withdraw(*op);
+    case Verb::stop:
+    case Verb::terminate:
+      if (op->when != StopWhen::now) scheduler_.expect_parked();
+      return settler_.start(op);
+  }
 }
 
 void TreeCore::run_round(loop::PollBudget& budget) {

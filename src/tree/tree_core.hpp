@@ -7,11 +7,7 @@
 #include "tree/agent_factory.hpp"
 #include "tree/conversation_verbs.hpp"
 #include "tree/lease_timer.hpp"
-#include "tree/pauses.hpp"
-#include "tree/pending_stops.hpp"
-#include "tree/rest_watches.hpp"
 #include "tree/scheduler.hpp"
-#include "tree/second_halves.hpp"
 #include "tree/settler.hpp"
 #include "tree/store_verbs.hpp"
 #include "tree/tree_shared.hpp"
@@ -62,17 +58,14 @@ class TreeCore final : public loop::Source, public core::TreeLifetime {
 
   bool has_control_work() const noexcept;
   bool run_second_halves(loop::PollBudget& budget);
+  void run_second_half(std::unique_ptr<ControlOp>& op);
   void purge();
 
   TreeShared shared_;
-  ActivityListener listener_{shared_, shared_.hub, settler_, scheduler_, rest_};  // only refers to the others
+  ActivityListener listener_{shared_, shared_.hub, settler_, scheduler_};  // only refers to the others
   turn::Turns turns_;
   Settler settler_;
   Scheduler scheduler_;
-  RestWatches rest_;
-  Pauses pauses_;
-  PendingStops pending_stops_;
-  SecondHalves second_halves_;
   ConversationVerbs conversation_verbs_;
   AgentFactory factory_;
   LeaseTimer lease_timer_;

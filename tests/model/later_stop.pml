@@ -14,9 +14,11 @@
 /* Shared, under TreeShared::closing. */
 byte withdrawals; /* TreeShared::withdrawals */
 
-/* PendingStops, of the loop thread. */
-bool pending[2], due[2]; /* pending_, Pending::is_due */
+/* Settler and SettleJobs, of the loop thread. */
+bool pending[2], due[2]; /* SettleJob::is_pending(); it hardens when the withdrawals are read */
 byte withdrawn;          /* withdrawn_ */
+bool walks[2];           /* a job that is in the queue */
+byte unread;             /* operations that came before a gate was closed in place: run_control() reads them before it settles */
 bool kept[2];            /* Settler::keep_own_stop(): a resume of the parent does not resume it */
 byte escalations;        /* StopOptions::escalate_after: how often such a timer may fire */
 
@@ -44,7 +46,7 @@ inline returns(x, level, since) {
 }
 inline observe() { skip }
 
-/* RestWatches::is_at_rest() and ParkedTurns::is_at_rest(), of y below `root` */
+/* RestPass::is_at_rest() and ParkedTurns::is_at_rest(), of y below `root` */
 #ifdef M_RESTS_AFTER_TURN
 #define RESTS(y, root) (!turn[y])
 #else
@@ -58,77 +60,95 @@ inline observe() { skip }
 #define HAS_FINISHED(x) ((!turn[x] || (GRADE(own) == AFTER_STEP_GRADE && !op[x])) && \
    (!turn[C] || (GRADE(own) == AFTER_STEP_GRADE && !op[C])))
 
-/* PendingStops::harden() and tree::harden() */
-inline harden(x) {
-#ifdef M_KEPT_LATE
-  skip;
-#else
-  kept[x] = true; /* also if it has to wait */
-#endif
+/* Settler::harden() and tree::harden(). `closed`: the walk of another verb has come to x; else it asks for withdrawals. */
+inline harden(x, closed) {
 #ifdef M_COUNTED_BEFORE
-  ok = (withdrawn == withdrawals);
+  ok = closed || (withdrawn == withdrawals);
 #endif
   lock(closing);
 #ifndef M_COUNTED_BEFORE
-  ok = (withdrawn == withdrawals);
+  ok = closed || (withdrawn == withdrawals);
 #endif
 #ifdef M_UNCOUNTED
   ok = true;
 #endif
-  pending[x] = false;
   if
   :: ok ->
+     pending[x] = false; due[x] = false;
      done = false;
      do
      :: look(x); /* close_for_stop() */
+        assert(asked[x]); /* never after a withdrawal */
         if
         :: OPEN_VIEW && STOP_ALLOWED(own, true) ->
+           assert(!closed);
            w = AFTER_STOP(own, true);
            atomic {
              replace(x, own, w);
              if
              :: done ->
-                assert(asked[x]);                      /* never after a withdrawal */
                 assert(escalated || HAS_FINISHED(x));  /* what may finish has finished */
                 stops++;
-                control!stop_op(x, 0);
+                walks[x] = true; unread = len(control);
                 break
              :: else
              fi
            }
         :: else ->
-           break /* wait_for_other() */
+           kept[x] = kept[x] || GATE(own) == OPEN; /* wait_for_other() */
+           break
         fi
-     od;
-#ifdef M_KEPT_LATE
-     if :: !done && GATE(packed[x]) == OPEN -> kept[x] = true :: else fi;
-#endif
-     due[x] = false
+     od
   :: else ->
-#ifndef M_DROPPED
-     pending[x] = true; due[x] = true
+#ifdef M_DROPPED
+     pending[x] = false
+#else
+     due[x] = true
 #endif
   fi;
   closing = false
 }
 
-#define HARDENS(x) (pending[x] && !due[x] && AT_REST(x))
-#define ESCALATES(x) (pending[x] && !due[x] && escalations > 0)
-#define DUE (HARDENS(P) || HARDENS(C) || ESCALATES(P))
-inline harden_next() {
+/* SettleWalk::harden_pending() and Settler::harden_closed(), of y below a closed gate, or at it */
+inline harden_closed(y) {
   if
-  :: HARDENS(P) -> harden(P)
-  :: HARDENS(C) -> harden(C)
-  :: ESCALATES(P) -> escalations--; escalated = true; harden(P)
-  :: !(DUE) -> skip /* it has just been withdrawn */
+  :: pending[y] -> harden(y, true)
+  :: else
   fi
 }
 
-/* PendingStops::harden_closed() */
-inline harden_closed(y) {
+/* SettleWalk::run() */
+inline walk(x) {
+  walks[x] = false;
+#ifndef M_KEPT_LATE
+  if :: x == P -> harden_closed(P) :: else fi;
+  harden_closed(C);
+#endif
+  settle_down(x);
+#ifdef M_KEPT_LATE
+  if :: x == P -> harden_closed(P) :: else fi;
+  harden_closed(C);
+#else
+  if :: kept[C] -> by_parent[C] = false; kept[C] = false :: else fi
+#endif
+}
+
+#ifdef M_WALKS_UNREAD
+#define WALKS(x) (walks[x])
+#else
+#define WALKS(x) (walks[x] && unread == 0)
+#endif
+#define HARDENS(x) (pending[x] && (due[x] -> withdrawn == withdrawals : AT_REST(x)))
+#define ESCALATES(x) (pending[x] && !due[x] && escalations > 0)
+#define DUE (HARDENS(P) || HARDENS(C) || ESCALATES(P) || WALKS(P) || WALKS(C))
+inline harden_next() {
   if
-  :: pending[y] && !due[y] -> look(y); if :: !OPEN_VIEW -> harden(y) :: else fi
-  :: else
+  :: HARDENS(P) -> harden(P, false)
+  :: HARDENS(C) -> harden(C, false)
+  :: ESCALATES(P) -> escalations--; escalated = true; harden(P, false)
+  :: WALKS(P) -> walk(P)
+  :: WALKS(C) -> walk(C)
+  :: !(DUE) -> skip /* it has just been withdrawn */
   fi
 }
 
@@ -143,26 +163,20 @@ inline check_end() {
   }
 }
 
-/* SecondHalves::start() */
+/* TreeCore::run_second_half() */
 inline read_op() {
+  if :: unread > 0 -> unread-- :: else fi;
   if
-  :: verb == later_op -> /* PendingStops::start() */
-     pending[x] = true;
-     look(x);
-     if :: !OPEN_VIEW -> harden(x) :: else fi
-  :: verb == withdraw_op -> /* PendingStops::withdraw() and harden_due() */
+  :: verb == later_op -> pending[x] = true /* Settler::start_pending() */
+  :: verb == withdraw_op -> /* Settler::withdraw() */
      withdrawn = arg;
-     if :: x != NONE -> pending[x] = false; due[x] = false; kept[x] = false :: else fi; /* NONE: an agent that is not in the model */
+     if :: x != NONE -> pending[x] = false; due[x] = false :: else fi; /* NONE: an agent that is not in the model */
 #ifndef M_UNVISITED
      visit = P;
+#else
+     skip
 #endif
-     if :: due[P] -> harden(P) :: else fi;
-     if :: due[C] -> harden(C) :: else fi
-  :: verb == stop_op ->
-     harden_closed(P);
-     harden_closed(C);
-     settle_down(x);
-     if :: kept[C] -> by_parent[C] = false; kept[C] = false :: else fi
+  :: verb == stop_op -> walks[x] = true /* Settler::start() */
   :: verb == resume_op -> resume_down(x); schedule(C); schedule(P)
   :: else
   fi

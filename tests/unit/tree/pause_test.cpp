@@ -613,3 +613,15 @@ TEST_CASE("a tool whose beginning was followed by a pause and a stop is not star
   CHECK(t.result->calls.at(0).outcome == ToolOutcome::not_started);
   CHECK(t.state("a") == AgentState::stopped);
 }
+
+TEST_CASE("a stop that finds a paused agent stopped is reported at once", "[tree][pause][stop]") {
+  ToolTurn t;
+  const Agent agent = t.agent();
+  CHECK(agent.stop().took_effect());
+  t.settle();
+  int reports = 0;
+  CHECK(agent.pause().took_effect());  // is read just before the stop, and has not settled then
+  CHECK(agent.stop({.on_settled = [&](const StopReport&) { ++reports; }}).reason == Errc::agent_stopped);
+  t.settle();
+  CHECK(reports == 1);
+}
