@@ -109,7 +109,7 @@ inline harden(x, closed) {
   closing = false
 }
 
-/* SettleWalk::harden_pending() and Settler::harden_closed(), of y below a closed gate, or at it */
+/* SettleWalk::harden_pending() and Settler::harden(), of y below a closed gate, or at it */
 inline harden_closed(y) {
   if
   :: pending[y] -> harden(y, true)
