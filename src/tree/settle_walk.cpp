@@ -195,7 +195,9 @@ void SettleWalk::visit(const SettleJob& job, Node& node) {
   if (!settling.is_alone) settling.is_widened = false;
   if (!is_root && was_visited) return AgentSettler::count_in_parent(node);
   if (!is_root && !settling.has_own_verb) stop_with_ancestor(node);
-  if (AgentSettler::is_ready(node)) return agents_.settle_upwards(node, deletes, &job);
+  // A delete of an ancestor that was pending may have visited the agent before a stop that was called earlier.
+  if (AgentSettler::is_ready(node))
+    return agents_.settle_upwards(node, settling.visit == Visit::by_delete, &job);
   if (!is_root) AgentSettler::count_in_parent(node);
 }
 
