@@ -142,15 +142,14 @@ void Settler::change_pause(std::unique_ptr<ControlOp>& op) {
   if (!hub_.closed()) report_pause(tree_, agent, pauses, origin);
 }
 
-bool Settler::run_pending(loop::PollBudget& budget) {
+void Settler::run_pending(loop::PollBudget& budget) {
   while (SettleJob* const job = rest_.next(budget)) {
     if (job->is_pause())
       settle_pause(*job);
     else if (!harden(job->op->agent, withdrawn_))
-      break;  // until the withdrawals are read
-    if (hub_.closed()) break;
+      return;  // until the operations are read
+    if (hub_.closed()) return;
   }
-  return std::exchange(has_hardened_, false);
 }
 
 // Nothing runs below the paused agent any more.
@@ -178,7 +177,6 @@ bool Settler::harden(core::NodeId agent, std::optional<std::uint64_t> read) {
     go_on_hardened(*job);
     if (hub_.closed()) return true;
     is_first = false;
-    has_hardened_ = true;
   }
   return true;
 }

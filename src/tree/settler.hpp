@@ -47,14 +47,13 @@ class Settler {
   void withdraw(const ControlOp& op);
   // Takes over a pause or an unpause. Throws like start().
   void change_pause(std::unique_ptr<ControlOp>& op);
-  // Goes on with the pending jobs. Returns true if gates were closed since the last call: the operations that
-  // were queued before are to be read before run().
-  bool run_pending(loop::PollBudget& budget);
+  // Goes on with the pending jobs.
+  void run_pending(loop::PollBudget& budget);
   // Continues the jobs until all are done or the budget is used up.
   void run(loop::PollBudget& budget);
   // The pending stops and deletes of the agent take effect. `read`: how many withdrawals the loop has read;
-  // if there are more, nothing happens, and false is returned. Nothing: another verb has closed the agent;
-  // then its pending stops wait for that verb, its pending delete comes after it.
+  // if there are more, or an operation is queued, nothing happens, and false is returned. Nothing: another
+  // verb has closed the agent; then its pending stops wait for that verb, its pending delete comes after it.
   bool harden(core::NodeId agent, std::optional<std::uint64_t> read = {});
   // The turn or an operation of `node` has ended, or began or ceased to wait.
   void check_rest(const core::Node& node) noexcept { rest_.check(node); }
@@ -116,7 +115,6 @@ class Settler {
   SlotPass retry_pass_;                 // over agents: settles those that could not be settled
   std::vector<core::NodeId> deferred_;  // their last operation ended within a callback
   std::uint64_t withdrawn_ = 0;         // ControlOp::withdrawals of the last withdrawal that was read
-  bool has_hardened_ = false;
 };
 
 }  // namespace agentcore::detail::tree

@@ -442,7 +442,8 @@ bool harden(TreeShared& tree, Node& node, ControlOp& op, std::optional<std::uint
   Closed closed = VerbResult();
   {
     const core::Lock lock(tree.closing);
-    if (read && *read != tree.withdrawals) return false;
+    // The walks of verbs follow one another as their gates were closed: those before this one are read first.
+    if (read && (*read != tree.withdrawals || !tree.control.empty())) return false;
     op.when = StopWhen::now;
     closed = op.took_effect ? close(tree, node, op, {}) : wait_for_other(op, Errc::stop_pending);
   }

@@ -32,7 +32,8 @@ VerbResult terminate(TreeShared& tree, core::NodeId id, TerminateOptions&& optio
 bool stop_for_lease(TreeShared& tree, core::Lease& lease) noexcept AGENTCORE_RUNS_HOST_CODE;
 // A deferred stop or delete takes effect, or waits for the verb that has closed the gate before
 // (ControlOp::took_effect). `read`: how many withdrawals the loop has read; if there are more, one of them
-// may be that of `op`: then nothing has changed, and false is returned. Nothing: `op` is not withdrawn.
+// may be that of `op`. Then, and if any operation is queued, nothing has changed, and false is returned.
+// Nothing: `op` is not withdrawn, and another verb has closed the gate.
 // @loop_thread
 bool harden(TreeShared& tree, core::Node& node, ControlOp& op,
             std::optional<std::uint64_t> read) AGENTCORE_RUNS_HOST_CODE;

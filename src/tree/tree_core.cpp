@@ -128,12 +128,9 @@ void TreeCore::run_control(loop::PollBudget& budget) {
   if (shared_.is_closed() || shared_.hub.closed()) return;
   shared_.operations.cut_left();  // whatever the budget: a call that is not cut yet continues to receive
   if (shared_.is_closed() || shared_.hub.closed()) return;
-  // The operations of all verbs that came before a gate was closed are read before anything settles. A
-  // deferred stop that hardens has no operation in the queue behind them.
-  do {
-    if (!run_second_halves(budget)) return;
-    if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
-  } while (settler_.run_pending(budget) && !shared_.hub.closed());
+  if (!run_second_halves(budget)) return;
+  if (scheduler_.run_passes(budget) == Progress::tree_gone) return;
+  settler_.run_pending(budget);
   if (!shared_.hub.closed()) settler_.run(budget);
   if (!shared_.hub.closed() && shared_.table.leases().take_request()) lease_timer_.update();
 }
