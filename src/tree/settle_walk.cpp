@@ -72,11 +72,10 @@ bool SettleWalk::skips(const SettleJob& job, const Node& node) const noexcept {
 }
 
 // The verb of the walk has closed the agent, of which a stop is pending: the first walk that comes to the
-// agent hardens it, before an agent below settles. An agent that a resume has opened since is left alone: the
-// loop may not have read what has withdrawn its stop.
+// agent hardens it, before an agent below settles. The loop has read all withdrawals of such a stop: a resume
+// is refused from the close of the gate until the walk is over.
 void SettleWalk::harden_pending(const Node& node) {
-  if (!jobs_.has_pending() || !node.settling.is_job_root) return;
-  if (!core::look(node, node.load().generation()).open()) static_cast<void>(settler_.harden(node.id()));
+  if (jobs_.has_pending() && node.settling.is_job_root) static_cast<void>(settler_.harden(node.id()));
 }
 
 // Reports the effect of the closed gate, parents before children (X14).
@@ -196,10 +195,7 @@ void SettleWalk::visit(const SettleJob& job, Node& node) {
   if (!settling.is_alone) settling.is_widened = false;
   if (!is_root && was_visited) return AgentSettler::count_in_parent(node);
   if (!is_root && !settling.has_own_verb) stop_with_ancestor(node);
-  // A delete of an ancestor that was pending may have visited the agent before a stop that was called
-  // earlier.
-  if (AgentSettler::is_ready(node))
-    return agents_.settle_upwards(node, settling.visit == Visit::by_delete, &job);
+  if (AgentSettler::is_ready(node)) return agents_.settle_upwards(node, deletes, &job);
   if (!is_root) AgentSettler::count_in_parent(node);
 }
 

@@ -594,3 +594,38 @@ TEST_CASE("the withdrawal of several deferred stops names the newest that was re
   CHECK(told.size() == 3);
   CHECK(told.back() == "withdrawn second after_step");
 }
+
+// The walks of stops follow one another as their gates were closed. One that hardens while a stop that came
+// before is still queued would come first.
+TEST_CASE("a stop that takes effect later does not overtake a stop that was called before",
+          "[tree][stop][delete][later][G3]") {
+  TreeFixture t;
+  const bool deletes = GENERATE(false, true);
+  const Agent pauses = t.root("pauses"), top = t.root("top"), middle = t.child(top, "middle");
+  for (int i = 0; i < 8; ++i) {
+    const Agent child = t.child(middle, "child-" + std::to_string(i));
+    if (i == 4) t.child(child, "grandchild");
+  }
+  t.settle();
+  CHECK(middle.stop({.scope = Scope::agent}).took_effect());
+  // Called in the poll in which both stops are read, right before the stop of `top` takes effect.
+  VerbResult widened = VerbResult::no_effect(Errc::none);
+  const auto widen = [&] { widened = middle.stop(); };
+  CHECK(pauses.pause({.on_rest = widen}).took_effect());
+  if (deletes)
+    CHECK(top.terminate({.when = after_turn}).took_effect());
+  else
+    CHECK(top.stop({.when = after_turn}).took_effect());
+  t.settle();
+  CHECK(widened.took_effect());
+  CHECK_FALSE(t.tree->busy());
+  if (deletes) {
+    CHECK(t.tree->size() == 1);
+    return;
+  }
+  t.tree->walk([&](const Agent& agent) {
+    CAPTURE(agent.id());
+    const bool is_stopped = agent.state().value() == AgentState::stopped;
+    CHECK(is_stopped == (agent.id() != "pauses"));
+  });
+}
