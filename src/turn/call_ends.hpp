@@ -41,10 +41,10 @@ inline bool is_waited_for(const Call& call, OperationId id) noexcept {
 // Throws std::bad_alloc.
 void note_lost_task(core::Node& node, const std::string& id, const std::string& tool);
 
-// An end has three parts. The claim in the CallIndex decides who ends the call. Then its operation is let go:
-// cut, and closed if the tool never begins; else what the tool still delivers is late. At last end() writes
-// how the call has ended. The end of its turn ends the calls that are left, in two parts: withdraw() and
-// cancel(). All @loop_thread.
+// An end has three parts. The claim in the CallIndex decides who ends the call. Then its operation is
+// released: cut, and closed if the tool never begins; else what the tool still delivers is late. At last
+// end() writes how the call has ended. The end of its turn ends the calls that are left, in two parts:
+// withdraw() and cancel(). All @loop_thread.
 class CallEnds {
  public:
   CallEnds(TurnContext& context, QuestionDesk& desk, LingeringCalls& lingering, TurnRunner& runner)
@@ -71,7 +71,7 @@ class CallEnds {
 
   // The turn ends: writes of the calls that were handed over, and have not begun, that they never began.
   void withdraw(Turn turn) noexcept;
-  // The turn has ended: no verb finds its calls any more. Lets `calls` go and emits their ends.
+  // The turn has ended: no verb finds its calls any more. Releases `calls` and emits their ends.
   void cancel(core::Node& node, std::uint64_t turn, const std::vector<std::shared_ptr<Call>>& calls,
               const TurnResult& result, DiscardReason late) noexcept;
 
